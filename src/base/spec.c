@@ -33,7 +33,7 @@ static pe_status check_size(const void *spec, size_t min_size, const char *name,
 pe_status pe_spec_read(void *own, size_t own_size, const void *spec, size_t min_size,
                        const char *name, pe_error *error)
 {
-    uint32_t size;
+    uint32_t size = 0;
     pe_status status = check_size(spec, min_size, name, &size, error);
     if (status != PE_OK)
         return status;
@@ -52,7 +52,7 @@ pe_status pe_spec_read(void *own, size_t own_size, const void *spec, size_t min_
 pe_status pe_spec_write(void *spec, const void *own, size_t own_size, size_t min_size,
                         const char *name, pe_error *error)
 {
-    uint32_t size;
+    uint32_t size = 0;
     pe_status status = check_size(spec, min_size, name, &size, error);
     if (status != PE_OK)
         return status;

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# demo.sh POSENC - the main job on a built-in preset, with every step shown
+#
+# q and k are all ones, so that each rotated pair reads (cos - sin, sin + cos).
+set -euo pipefail
+posenc=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# ones FILE HEADS: float32 ones of shape (1, 4, HEADS, 128), as an npy file.
+ones() {
+    local header="{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, $2, 128), }"
+    {
+        printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "$header"
+        head -c $((4 * $2 * 128 * 4)) /dev/zero | tr '\0' 'x' | sed 's/xxxx/\x00\x00\x80\x3f/g'
+    } >"$1"
+}
+
+show() {
+    printf '\n$ posenc %s\n' "$*"
+    "$posenc" "$@"
+}
+
+# row FILE HEADS TOKEN: head 0 of one token, its first four elements.
+row() {
+    local start=$((128 + $3 * $2 * 128 * 4))
+    od -A n -t fF -j $start -N 16 "$1"
+}
+
+ones q.npy 32
+ones k.npy 8
+show inspect llama-3.1-8b
+show apply llama-3.1-8b --q q.npy --k k.npy --positions 1000 -o out
+printf '\nq, head 0, first four elements, before and after:\n'
+for token in 0 1 2 3; do
+    printf 'position %d  %s  ->  %s\n' $((1000 + token)) "$(row q.npy 32 $token)" \
+        "$(row out/q.npy 32 $token)"
+done
