@@ -15,7 +15,8 @@ ones() {
     local header="{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, $2, 128), }"
     {
         printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "$header"
-        head -c $((4 * $2 * 128 * 4)) /dev/zero | tr '\0' 'x' | sed 's/xxxx/\x00\x00\x80\x3f/g'
+        head -c $((4 * $2 * 128 * 4)) /dev/zero | tr '\0' 'x' |
+            LC_ALL=C sed 's/xxxx/\x00\x00\x80\x3f/g'
     } >"$1"
 }
 
