@@ -46,7 +46,7 @@ def check_text(path, text, executable):
         report(path, MAX_LINES + 1, f"has {len(lines) - 1} lines, at most {MAX_LINES}")
     if executable != text.startswith("#!"):
         report(path, 1, "must be executable" if not executable else "is executable")
-    if text and not text.endswith("\n") and not path.startswith("fuzz/corpus/"):
+    if (is_c or is_script or path.endswith(".md")) and not text.endswith("\n"):
         report(path, len(lines), "does not end in a newline")
     for number, line in enumerate(lines, 1):
         for pattern, reason in FORBIDDEN:

@@ -40,7 +40,7 @@ SYSTEM = {
     "base": {"cpuid.h"},
     "kernels": {"immintrin.h", "arm_neon.h", "wasm_simd128.h"},
     "thread": {"pthread.h", "unistd.h"},
-    "model": POSIX,
+    "model": POSIX | {"pthread.h"},
     "cli": POSIX | {"getopt.h", "signal.h"},
     "lab": POSIX | {"getopt.h", "cblas.h"},
     "bench": POSIX | {"pthread.h"},
