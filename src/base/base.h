@@ -21,7 +21,8 @@
 #  error "posenc: compile without -ffast-math or -Ofast, reordered sums change the bits"
 #endif
 #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
-#  error "posenc: doubles must be evaluated as doubles (32-bit x86: -msse2 -mfpmath=sse)"
+#  error \
+      "posenc: doubles must be evaluated as doubles (32-bit x86: -msse2 -mfpmath=sse)"
 #endif
 /* Each compiler ignores the other's pragma; neither is reliable alone (clang's
  * -ffp-contract=fast overrides its pragma), so the build passes -ffp-contract=off, too,

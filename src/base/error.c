@@ -8,14 +8,26 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int32_t pe_version_number(void) { return PE_VERSION_NUMBER; }
+int32_t pe_version_number(void)
+{
+    return PE_VERSION_NUMBER;
+}
 
 const char *pe_status_name(pe_status status)
 {
     static const char *const names[] = {
-        "PE_OK",           "PE_E_ARGUMENT",  "PE_E_SHAPE",  "PE_E_DTYPE",
-        "PE_E_POSITION",   "PE_E_NO_MEMORY", "PE_E_WORKSPACE", "PE_E_UNSUPPORTED",
-        "PE_E_IO",         "PE_E_FORMAT",    "PE_E_NOT_FOUND", "PE_E_LIMIT",
+        "PE_OK",
+        "PE_E_ARGUMENT",
+        "PE_E_SHAPE",
+        "PE_E_DTYPE",
+        "PE_E_POSITION",
+        "PE_E_NO_MEMORY",
+        "PE_E_WORKSPACE",
+        "PE_E_UNSUPPORTED",
+        "PE_E_IO",
+        "PE_E_FORMAT",
+        "PE_E_NOT_FOUND",
+        "PE_E_LIMIT",
         "PE_E_INCOMPATIBLE",
     };
     if (status > 0 || status <= -(pe_status)PE_COUNT(names))

@@ -4,8 +4,8 @@
  */
 #include "base/base.h"
 
-static const char *const names[] = {"auto", "scalar", "neon", "avx2", "avx512",
-                                    "wasm128"};
+static const char *const names[] = {"auto", "scalar", "neon",
+                                    "avx2", "avx512", "wasm128"};
 
 const char *pe_isa_name(pe_isa isa)
 {

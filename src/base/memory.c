@@ -31,8 +31,8 @@ pe_status pe_env_resolve(pe_env *full, const pe_env *env, pe_error *error)
 {
     memset(full, 0, sizeof *full);
     if (env != NULL) {
-        pe_status status = pe_spec_read(full, sizeof *full, env, PE_ENV_SIZE_V1,
-                                        "pe_env", error);
+        pe_status status =
+            pe_spec_read(full, sizeof *full, env, PE_ENV_SIZE_V1, "pe_env", error);
         if (status != PE_OK)
             return status;
     }

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * turns.h - frequencies as turns per token, and rows of exact cosines and sines
+ *
+ * Every float that leaves here is factor * cos or sin of the exact angle, correctly
+ * rounded for |position| up to 2^40: entries that double arithmetic cannot decide are
+ * redone in the 128-bit software float.  So the bits are the same for every compiler,
+ * flag and instruction set. */
+#ifndef PE_TURNS_H
+#define PE_TURNS_H
+
+#include "angle/wide.h"
+#include "kernels/kernels.h"
+
+/* Frequencies of n pairs; the arrays belong to whoever owns the plan. */
+typedef struct {
+    int64_t n;
+    uint64_t *hi,
+        *lo;        /* turns per token modulo one: (hi + lo 2^-32) 2^-64, lo < 2^32 */
+    pe_wide *exact; /* turns per token */
+} pe_turns;
+
+/* A frequency at or above this many turns per token is refused by the rules: the
+ * software float could not hold its far phases. */
+#define PE_MAX_INV_FREQ 0x1p40
+
+enum { PE_MAX_PAIRS = 2048 }; /* half of the widest head */
+
+/* Pair i turns inv_freq radians per token, 0 <= inv_freq < PE_MAX_INV_FREQ. */
+void pe_turns_set(pe_turns *turns, int64_t i, pe_wide inv_freq);
+
+/* factor for cos and sin, as a double and as it truly is. */
+typedef struct {
+    double value;
+    pe_wide exact;
+} pe_factor;
+
+pe_factor pe_factor_make(pe_wide exact);
+
+/* One summand of an angle: sign * position * turns, with the position of pair i read on
+ * axis pair_axis[i] (NULL: axis 0) from ids or, when that is NULL, values. */
+typedef struct {
+    const pe_turns *turns;
+    const uint8_t *pair_axis;
+    const int64_t *ids;
+    const double *values;
+    int negative;
+} pe_angle_term;
+
+/* Row of factor * cos and sin of the sum of one or two terms, [n] floats each. */
+void pe_angle_row(const pe_kernels *kernels, const pe_angle_term *terms, int num_terms,
+                  const pe_factor *factor, float *cos_out, float *sin_out);
+
+#endif /* PE_TURNS_H */

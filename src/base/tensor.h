@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tensor.h - checking a caller's pe_tensor, and reaching its vectors
+ *
+ * A vector is the dim elements of one (batch, token, head).  Check once, before the
+ * first write; after that every address is known to lie inside. */
+#ifndef PE_TENSOR_H
+#define PE_TENSOR_H
+
+#include "base/base.h"
+
+enum { PE_MAX_VECTOR_DIM = 4096 };
+
+typedef enum { PE_INPUT, PE_OUTPUT } pe_direction;
+
+/* NULL data, counts, strides, dtype, scales, codec, page table and every page in use.
+ * An output's vectors must not overlap each other as far as strides show.  name stands
+ * in messages: "q.dim is 0, must be at least 1". */
+pe_status pe_tensor_check(const pe_tensor *tensor, pe_direction direction,
+                          const char *name, pe_error *error);
+
+/* batch, seq_len, num_heads and dim agree. */
+pe_status pe_tensor_check_same_shape(const pe_tensor *x, const char *x_name,
+                                     const pe_tensor *y, const char *y_name,
+                                     pe_error *error);
+
+/* The same data, strides and dtype: an operation is in place. */
+int pe_tensor_same(const pe_tensor *x, const pe_tensor *y);
+
+/* Refuses outputs that certainly overlap an input that they are not equal to.  Layouts
+ * whose overlap strides cannot decide are the caller's word (posenc.h, Aliasing). */
+pe_status pe_tensor_check_overlap(const pe_tensor *x, const char *x_name,
+                                  const pe_tensor *y, const char *y_name,
+                                  pe_error *error);
+
+/* Index of the first element of vector (b, t, h) from data; negative strides may make
+ * it negative, so absence is told apart: 0 is returned when the page is absent, else 1. */
+static inline int pe_tensor_at(const pe_tensor *x, int64_t b, int64_t t, int64_t h,
+                               int64_t *element)
+{
+    if (x->page_table == NULL) {
+        *element = b * x->batch_stride + t * x->seq_stride + h * x->head_stride;
+        return 1;
+    }
+    const int64_t page = x->page_table[b * x->page_table_stride + t / x->page_len];
+    if (page < 0)
+        return 0;
+    *element =
+        page * x->page_stride + t % x->page_len * x->seq_stride + h * x->head_stride;
+    return 1;
+}
+
+/* Elements element + [begin, begin + count) of x as floats.  Groups and blocks must not
+ * be cut: for PE_I8 outputs and PE_CODED, begin and count are whole groups. */
+void pe_vector_load(const pe_tensor *x, int64_t element, int64_t begin, int64_t count,
+                    float *out);
+void pe_vector_store(const pe_tensor *y, int64_t element, int64_t begin, int64_t count,
+                     const float *in);
+
+/* Elements that must be stored together: 1, scale_len or the codec's block_len. */
+int64_t pe_tensor_group(const pe_tensor *x);
+
+/* 1: elements of x and y hold the same bytes for the same value, so that copying needs
+ * no conversion. */
+int pe_tensor_same_bytes(const pe_tensor *x, const pe_tensor *y);
+
+#endif /* PE_TENSOR_H */

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vector.c - one vector of any dtype to and from float, and copies between tensors
+ */
+#include "base/dtype.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/tensor.h"
+
+static const unsigned char *codec_block(const pe_tensor *x, int64_t element)
+{
+    return (const unsigned char *)x->data +
+           element / x->codec->block_len * x->codec->block_size;
+}
+
+void pe_vector_load(const pe_tensor *x, int64_t element, int64_t begin, int64_t count,
+                    float *out)
+{
+    const int64_t e = element + begin;
+    switch (x->dtype) {
+    case PE_F32:
+        memcpy(out, (const float *)x->data + e, (size_t)count * sizeof *out);
+        break;
+    case PE_F16:
+        for (int64_t i = 0; i < count; i++)
+            out[i] = pe_f16_to_f32(((const uint16_t *)x->data)[e + i]);
+        break;
+    case PE_BF16:
+        for (int64_t i = 0; i < count; i++)
+            out[i] = pe_bf16_to_f32(((const uint16_t *)x->data)[e + i]);
+        break;
+    case PE_I8: {
+        const int64_t group = pe_tensor_group(x);
+        for (int64_t i = 0; i < count; i++)
+            out[i] =
+                (float)((const int8_t *)x->data)[e + i] * x->scales[(e + i) / group];
+        break;
+    }
+    default:
+        x->codec->decode(x->codec->ctx, codec_block(x, e), out, count);
+    }
+}
+
+/* Symmetric int8: the largest magnitude of a group becomes 127.  A group that holds a
+ * NaN or an infinity cannot be told in int8: its scale becomes NaN, so that every value
+ * of it reads back as NaN. */
+static void store_i8(const pe_tensor *y, int64_t e, int64_t count, const float *in)
+{
+    const int64_t group = pe_tensor_group(y);
+    for (int64_t g = 0; g < count; g += group) {
+        float top = 0;
+        int finite = 1;
+        for (int64_t i = g; i < g + group; i++) {
+            const uint32_t magnitude = pe_f32_bits(in[i]) & 0x7fffffffu;
+            const float size = pe_f32_from_bits(magnitude);
+            finite &= magnitude < 0x7f800000u;
+            top = size > top ? size : top;
+        }
+        const float scale = finite ? top / 127 : pe_f32_from_bits(0x7fc00000u);
+        y->scales[(e + g) / group] = scale;
+        for (int64_t i = g; i < g + group; i++) {
+            int8_t q = 0;
+            if (finite && scale > 0) {
+                const float v = in[i] / scale; /* at most 127 but for rounding */
+                const float r = v < 0 ? v - 0.5f : v + 0.5f;
+                q = (int8_t)(r > 127 ? 127 : r < -127 ? -127 : r);
+            }
+            ((int8_t *)y->data)[e + i] = q;
+        }
+    }
+}
+
+void pe_vector_store(const pe_tensor *y, int64_t element, int64_t begin, int64_t count,
+                     const float *in)
+{
+    const int64_t e = element + begin;
+    switch (y->dtype) {
+    case PE_F32:
+        memcpy((float *)y->data + e, in, (size_t)count * sizeof *in);
+        break;
+    case PE_F16:
+        for (int64_t i = 0; i < count; i++)
+            ((uint16_t *)y->data)[e + i] = pe_f16_from_f32(in[i]);
+        break;
+    case PE_BF16:
+        for (int64_t i = 0; i < count; i++)
+            ((uint16_t *)y->data)[e + i] = pe_bf16_from_f32(in[i]);
+        break;
+    case PE_I8:
+        store_i8(y, e, count, in);
+        break;
+    default:
+        y->codec->encode(y->codec->ctx, in, (void *)(uintptr_t)codec_block(y, e),
+                         count);
+    }
+}
+
+/* -------------------------------------------------------------------- copy --- */
+
+typedef struct {
+    const pe_tensor *x, *y;
+} copy_job;
+
+static void copy_vector(const copy_job *job, int64_t b, int64_t t, int64_t h)
+{
+    enum { CHUNK = PE_MAX_VECTOR_DIM };
+    const pe_tensor *x = job->x, *y = job->y;
+    int64_t ex, ey;
+    if (!pe_tensor_at(x, b, t, h, &ex) || !pe_tensor_at(y, b, t, h, &ey))
+        return;
+    if (pe_tensor_same_bytes(x, y)) {
+        const int64_t size = pe_dtype_size(x->dtype);
+        memmove((unsigned char *)y->data + ey * size,
+                (const unsigned char *)x->data + ex * size, (size_t)(x->dim * size));
+        return;
+    }
+    float buffer[CHUNK];
+    /* One run when a vector fits; else whole groups of both sides at a time. */
+    const int64_t groups = pe_tensor_group(x) * pe_tensor_group(y);
+    const int64_t chunk = x->dim <= CHUNK ? x->dim : CHUNK / groups * groups;
+    for (int64_t i = 0; i < x->dim; i += chunk) {
+        const int64_t count = x->dim - i < chunk ? x->dim - i : chunk;
+        pe_vector_load(x, ex, i, count, buffer);
+        pe_vector_store(y, ey, i, count, buffer);
+    }
+}
+
+static void copy_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const copy_job *job = arg;
+    (void)worker;
+    for (int64_t i = begin; i < end; i++)
+        for (int64_t h = 0; h < job->x->num_heads; h++)
+            copy_vector(job, i / job->x->seq_len, i % job->x->seq_len, h);
+}
+
+pe_status pe_tensor_copy(const pe_tensor *x, const pe_tensor *y, const pe_env *env,
+                         pe_error *error)
+{
+    pe_status status;
+    pe_env full;
+    if ((status = pe_env_resolve(&full, env, error)) != PE_OK ||
+        (status = pe_tensor_check(x, PE_INPUT, "x", error)) != PE_OK ||
+        (status = pe_tensor_check(y, PE_OUTPUT, "y", error)) != PE_OK ||
+        (status = pe_tensor_check_same_shape(x, "x", y, "y", error)) != PE_OK ||
+        (status = pe_tensor_check_overlap(x, "x", y, "y", error)) != PE_OK)
+        return status;
+    if (x->dim > PE_MAX_VECTOR_DIM &&
+        pe_tensor_group(x) * pe_tensor_group(y) > PE_MAX_VECTOR_DIM)
+        return pe_fail(error, PE_E_LIMIT,
+                       "x.dim is %lld, above %d the groups of x and y (%lld and %lld "
+                       "elements) must multiply to at most that",
+                       (long long)x->dim, PE_MAX_VECTOR_DIM,
+                       (long long)pe_tensor_group(x), (long long)pe_tensor_group(y));
+    copy_job job = {x, y};
+    pe_run(&full, x->batch * x->seq_len, 16, copy_tokens, &job);
+    return PE_OK;
+}

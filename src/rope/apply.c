@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * apply.c - part E: apply, transpose, inverse and shift
+ *
+ * One job walks the tokens, makes a row for each, and turns every head of one or two
+ * tensors by it. */
+#include "base/at.h"
+#include "base/error.h"
+#include "rope/plan.h"
+#include "rope/rotate.h"
+
+typedef struct {
+    const pe_rope *rope;
+    const pe_positions *at; /* NULL: every token moves by delta */
+    int64_t delta;
+    pe_row_scale scale;
+    int backwards; /* turn by minus the angle */
+    pe_window window;
+    int num_tensors;
+    const pe_tensor *x[2], *y[2];
+} rotation;
+
+static pe_window window_of(const pe_rope *rope, pe_pairing in, pe_pairing out)
+{
+    return (pe_window){rope->kernels, rope->pairs.rotary_start, rope->turns.n, in, out};
+}
+
+static void rotate_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const rotation *r = arg;
+    const pe_rope *rope = r->rope;
+    const int64_t seq_len = r->x[0]->seq_len;
+    const int negative = r->backwards != rope->pairs.reversed;
+    pe_row_buffer buffer;
+    pe_row row = {NULL, NULL};
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t b = i / seq_len, t = i % seq_len;
+        if (r->at != NULL || row.cos == NULL) {
+            const int64_t d = r->delta;
+            const pe_place place = r->at != NULL ? pe_place_read(rope, r->at, b, t)
+                                                 : (pe_place){1, {d, d, d, d}, {0}};
+            row = pe_rope_row(rope, &place, r->scale, &buffer);
+            if (negative)
+                row = pe_row_negate(row, rope->turns.n, &buffer);
+        }
+        const pe_turn turn = {row.cos, row.sin, NULL, NULL};
+        for (int k = 0; k < r->num_tensors; k++)
+            for (int64_t h = 0; h < r->x[k]->num_heads; h++)
+                pe_rotate_vector(&r->window, &turn, r->x[k], r->y[k], b, t, h);
+    }
+}
+
+static void run(rotation *r)
+{
+    int64_t heads = 0;
+    for (int k = 0; k < r->num_tensors; k++)
+        heads += r->x[k]->num_heads;
+    pe_run(&r->rope->env, r->x[0]->batch * r->x[0]->seq_len,
+           pe_rotate_grain(heads, r->x[0]->dim), rotate_tokens, r);
+}
+
+static pe_status check_one(const pe_rope *rope, const pe_positions *at,
+                           const pe_tensor *x, const char *x_name, const pe_tensor *y,
+                           const char *y_name, pe_error *error)
+{
+    if (rope == NULL)
+        return pe_fail(error, PE_E_ARGUMENT, "rope is NULL");
+    const pe_status status =
+        pe_rotate_check(x, x_name, y, y_name, rope->info.head_dim, error);
+    if (status != PE_OK)
+        return status;
+    return pe_at_check(at, x->batch, x->seq_len, rope->info.num_axes, 1, "at", error);
+}
+
+pe_status pe_rope_apply(const pe_rope *rope, const pe_positions *at, const pe_tensor *x,
+                        const pe_tensor *y, pe_error *error)
+{
+    const pe_status status = check_one(rope, at, x, "x", y, "y", error);
+    if (status != PE_OK)
+        return status;
+    rotation r = {.rope = rope,
+                  .at = at,
+                  .window =
+                      window_of(rope, rope->pairs.pairing, rope->pairs.out_pairing),
+                  .num_tensors = 1,
+                  .x = {x},
+                  .y = {y}};
+    run(&r);
+    return PE_OK;
+}
+
+pe_status pe_rope_apply_qk(const pe_rope *rope, const pe_positions *at,
+                           const pe_tensor *q, const pe_tensor *q_out,
+                           const pe_tensor *k, const pe_tensor *k_out, pe_error *error)
+{
+    pe_status status = check_one(rope, at, q, "q", q_out, "q_out", error);
+    if (status != PE_OK ||
+        (status = check_one(rope, at, k, "k", k_out, "k_out", error)) != PE_OK ||
+        (status = pe_tensor_check_overlap(q, "q", k_out, "k_out", error)) != PE_OK ||
+        (status = pe_tensor_check_overlap(k, "k", q_out, "q_out", error)) != PE_OK)
+        return status;
+    if (q->batch != k->batch || q->seq_len != k->seq_len)
+        return pe_fail(error, PE_E_SHAPE,
+                       "k has batch %lld and seq_len %lld, must be as q (%lld, %lld)",
+                       (long long)k->batch, (long long)k->seq_len, (long long)q->batch,
+                       (long long)q->seq_len);
+    if (pe_tensor_same(q_out, k_out))
+        return pe_fail(error, PE_E_ARGUMENT, "k_out is q_out, must be another tensor");
+    if ((status = pe_tensor_check_overlap(q_out, "q_out", k_out, "k_out", error)) !=
+        PE_OK)
+        return status;
+    rotation r = {.rope = rope,
+                  .at = at,
+                  .window =
+                      window_of(rope, rope->pairs.pairing, rope->pairs.out_pairing),
+                  .num_tensors = 2,
+                  .x = {q, k},
+                  .y = {q_out, k_out}};
+    run(&r);
+    return PE_OK;
+}
+
+static pe_status turn_back(const pe_rope *rope, const pe_positions *at,
+                           pe_row_scale scale, const pe_tensor *y, const char *y_name,
+                           const pe_tensor *x, const char *x_name, pe_error *error)
+{
+    const pe_status status = check_one(rope, at, y, y_name, x, x_name, error);
+    if (status != PE_OK)
+        return status;
+    rotation r = {.rope = rope,
+                  .at = at,
+                  .scale = scale,
+                  .backwards = 1,
+                  .window =
+                      window_of(rope, rope->pairs.out_pairing, rope->pairs.pairing),
+                  .num_tensors = 1,
+                  .x = {y},
+                  .y = {x}};
+    run(&r);
+    return PE_OK;
+}
+
+pe_status pe_rope_transpose(const pe_rope *rope, const pe_positions *at,
+                            const pe_tensor *dy, const pe_tensor *dx, pe_error *error)
+{
+    return turn_back(rope, at, PE_SCALE_FULL, dy, "dy", dx, "dx", error);
+}
+
+pe_status pe_rope_inverse(const pe_rope *rope, const pe_positions *at,
+                          const pe_tensor *y, const pe_tensor *x, pe_error *error)
+{
+    return turn_back(rope, at, PE_SCALE_INVERSE, y, "y", x, "x", error);
+}
+
+pe_status pe_rope_shift(const pe_rope *rope, int64_t delta, const pe_tensor *x,
+                        const pe_tensor *y, pe_error *error)
+{
+    const pe_positions origin = {0};
+    const pe_status status = check_one(rope, &origin, x, "x", y, "y", error);
+    if (status != PE_OK)
+        return status;
+    rotation r = {.rope = rope,
+                  .delta = delta,
+                  .scale = PE_SCALE_NONE,
+                  .window =
+                      window_of(rope, rope->pairs.out_pairing, rope->pairs.out_pairing),
+                  .num_tensors = 1,
+                  .x = {x},
+                  .y = {y}};
+    run(&r);
+    return PE_OK;
+}

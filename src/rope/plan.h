@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.h - what a pe_rope holds, and how its rows are reached
+ *
+ * Everything is computed at creation and const afterwards. */
+#ifndef PE_PLAN_H
+#define PE_PLAN_H
+
+#include "angle/imitate.h"
+#include "angle/turns.h"
+#include "base/memory.h"
+#include "rope/axes.h"
+
+/* What multiplies cos and sin: a rotation carries the attention factor, moving a cached
+ * key carries none, and the inverse divides by it. */
+typedef enum { PE_SCALE_FULL, PE_SCALE_NONE, PE_SCALE_INVERSE } pe_row_scale;
+
+struct pe_rope {
+    pe_rope_info info;
+    pe_env env;
+    const pe_kernels *kernels;
+    size_t size; /* of the one block that holds the plan and its arrays */
+    pe_pairs pairs;
+    pe_angles angles;
+    pe_factor factors[3]; /* by pe_row_scale */
+    pe_turns turns;
+    pe_axis_layout axes;
+    float *hf_inv_freq; /* PE_ANGLES_HF_F32, else NULL */
+    pe_ggml_freqs ggml; /* PE_ANGLES_GGML_F32 */
+    float *table;       /* [table_len][2][num_pairs], cos then sin; NULL: none */
+};
+
+/* Room for one row in the hands of one worker. */
+typedef struct {
+    float cos[PE_MAX_PAIRS], sin[PE_MAX_PAIRS];
+} pe_row_buffer;
+
+/* A row of num_pairs cosines and sines, in a buffer or in the plan's table. */
+typedef struct {
+    const float *cos, *sin;
+} pe_row;
+
+/* Positions of one token on every axis of the plan. */
+typedef struct {
+    int whole; /* ids hold, else values */
+    int64_t ids[PE_MAX_AXES];
+    double values[PE_MAX_AXES];
+} pe_place;
+
+pe_place pe_place_read(const pe_rope *rope, const pe_positions *at, int64_t b,
+                       int64_t t);
+
+/* The row of the plan's own angles (pairs.reversed not yet applied). */
+pe_row pe_rope_row(const pe_rope *rope, const pe_place *place, pe_row_scale scale,
+                   pe_row_buffer *buffer);
+
+/* Negates the sines of a row, moving it into buffer if it is not there. */
+pe_row pe_row_negate(pe_row row, int64_t num_pairs, pe_row_buffer *buffer);
+
+#endif /* PE_PLAN_H */

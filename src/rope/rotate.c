@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rotate.c - load, turn, store
+ *
+ * The window is read whole before any of it is written, so rotating in place is right
+ * for every pairing, also when the out pairing differs. */
+#include "rope/rotate.h"
+
+#include "base/dtype.h"
+#include "base/error.h"
+#include "rope/pairs.h"
+
+#include <string.h>
+
+/* Copies elements [begin, end) of a vector outside the window. */
+static void copy_rest(const pe_tensor *x, int64_t ex, const pe_tensor *y, int64_t ey,
+                      int64_t begin, int64_t end)
+{
+    float buffer[PE_MAX_VECTOR_DIM];
+    if (begin >= end)
+        return;
+    if (pe_tensor_same_bytes(x, y)) {
+        const int64_t size = pe_dtype_size(x->dtype);
+        memcpy((unsigned char *)y->data + (ey + begin) * size,
+               (const unsigned char *)x->data + (ex + begin) * size,
+               (size_t)((end - begin) * size));
+        return;
+    }
+    pe_vector_load(x, ex, begin, end - begin, buffer);
+    pe_vector_store(y, ey, begin, end - begin, buffer);
+}
+
+static void turn_window(const pe_window *w, const pe_turn *turn, const float *x,
+                        float *y)
+{
+    const int64_t n = w->num_pairs;
+    if (turn->cos1 == NULL) {
+        w->kernels->rotate[w->in == PE_INTERLEAVED][w->out == PE_INTERLEAVED](
+            x, y, turn->cos, turn->sin, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const float a = x[pe_pair_first(w->in, i)], b = x[pe_pair_second(w->in, i, n)];
+        y[pe_pair_first(w->out, i)] = a * turn->cos[i] - b * turn->sin[i];
+        y[pe_pair_second(w->out, i, n)] = a * turn->sin1[i] + b * turn->cos1[i];
+    }
+}
+
+void pe_rotate_vector(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
+                      const pe_tensor *y, int64_t b, int64_t t, int64_t h)
+{
+    float in[PE_MAX_VECTOR_DIM], out[PE_MAX_VECTOR_DIM];
+    const int64_t gx = pe_tensor_group(x), gy = pe_tensor_group(y);
+    const int in_place = pe_tensor_same(x, y);
+    int64_t ex, ey;
+    if (!pe_tensor_at(x, b, t, h, &ex) || !pe_tensor_at(y, b, t, h, &ey))
+        return;
+    /* The window widened to whole groups; all of the vector if the two sides group
+     * differently. */
+    int64_t begin = w->start / gy * gy;
+    int64_t end = (w->start + 2 * w->num_pairs + gy - 1) / gy * gy;
+    if (gx != 1 && gx != gy) {
+        begin = 0;
+        end = x->dim;
+    }
+    pe_vector_load(x, ex, begin, end - begin, in);
+    if (gx != 1 || gy != 1)
+        memcpy(out, in, (size_t)(end - begin) * sizeof *out);
+    turn_window(w, turn, in + (w->start - begin), out + (w->start - begin));
+    if (!in_place) {
+        copy_rest(x, ex, y, ey, 0, begin);
+        copy_rest(x, ex, y, ey, end, x->dim);
+    }
+    pe_vector_store(y, ey, begin, end - begin, out);
+}
+
+pe_status pe_rotate_check(const pe_tensor *x, const char *x_name, const pe_tensor *y,
+                          const char *y_name, int64_t head_dim, pe_error *error)
+{
+    pe_status status;
+    if ((status = pe_tensor_check(x, PE_INPUT, x_name, error)) != PE_OK ||
+        (status = pe_tensor_check(y, PE_OUTPUT, y_name, error)) != PE_OK ||
+        (status = pe_tensor_check_same_shape(x, x_name, y, y_name, error)) != PE_OK)
+        return status;
+    if (x->dim != head_dim)
+        return pe_fail(error, PE_E_SHAPE, "%s.dim is %lld, must be head_dim (%lld)",
+                       x_name, (long long)x->dim, (long long)head_dim);
+    return pe_tensor_check_overlap(x, x_name, y, y_name, error);
+}
+
+int64_t pe_rotate_grain(int64_t heads, int64_t dim)
+{
+    const int64_t elements = 32768;
+    const int64_t per_token = heads * dim;
+    return per_token >= elements ? 1 : elements / per_token;
+}

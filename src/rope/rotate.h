@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rotate.h - turning one vector of a tensor, any dtype and layout
+ */
+#ifndef PE_ROTATE_H
+#define PE_ROTATE_H
+
+#include "base/tensor.h"
+#include "kernels/kernels.h"
+
+/* Which elements turn, and how they lie in x and in y. */
+typedef struct {
+    const pe_kernels *kernels;
+    int64_t start, num_pairs; /* the window [start, start + 2 num_pairs) */
+    pe_pairing in, out;
+} pe_window;
+
+/* Cosines and sines of the window's pairs.  For tables that give each element of y its
+ * own numbers, cos1 and sin1 belong to the second element of a pair; else NULL. */
+typedef struct {
+    const float *cos, *sin;
+    const float *cos1, *sin1;
+} pe_turn;
+
+/* Vector (b, t, h) of y = that of x, the window turned, the rest copied (bytes kept
+ * where the dtypes agree).  x and y may be one tensor.  Absent pages are left alone. */
+void pe_rotate_vector(const pe_window *window, const pe_turn *turn, const pe_tensor *x,
+                      const pe_tensor *y, int64_t b, int64_t t, int64_t h);
+
+/* x against y for a rotation: checks of both, shape, dim = head_dim, overlap. */
+pe_status pe_rotate_check(const pe_tensor *x, const char *x_name, const pe_tensor *y,
+                          const char *y_name, int64_t head_dim, pe_error *error);
+
+/* Tokens that make a piece of work worth handing to another thread. */
+int64_t pe_rotate_grain(int64_t heads, int64_t dim);
+
+#endif /* PE_ROTATE_H */

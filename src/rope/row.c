@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row.c - one token's cosines and sines: from the table, exact, or imitated
+ */
+#include "rope/plan.h"
+
+#include "base/at.h"
+
+pe_place pe_place_read(const pe_rope *rope, const pe_positions *at, int64_t b,
+                       int64_t t)
+{
+    pe_place place = {at->values == NULL, {0}, {0}};
+    for (int32_t a = 0; a < rope->info.num_axes; a++) {
+        if (place.whole)
+            place.ids[a] = pe_at_id(at, a, b, t);
+        else
+            place.values[a] = pe_at_value(at, a, b, t);
+    }
+    return place;
+}
+
+/* The table row when one whole position serves all axes and is tabulated, else NULL. */
+static const float *tabulated(const pe_rope *rope, const pe_place *place)
+{
+    if (!place->whole || place->ids[0] < 0 || place->ids[0] >= rope->info.table_len)
+        return NULL;
+    for (int32_t a = 1; a < rope->info.num_axes; a++)
+        if (place->ids[a] != place->ids[0])
+            return NULL;
+    return rope->table + place->ids[0] * 2 * rope->turns.n;
+}
+
+static void exact_row(const pe_rope *rope, const pe_place *place, pe_row_scale scale,
+                      pe_row_buffer *buffer)
+{
+    const pe_angle_term term = {
+        .turns = &rope->turns,
+        .pair_axis = rope->info.num_axes > 1 ? rope->axes.pair_axis : NULL,
+        .ids = place->whole ? place->ids : NULL,
+        .values = place->whole ? NULL : place->values,
+    };
+    pe_angle_row(rope->kernels, &term, 1, &rope->factors[scale], buffer->cos,
+                 buffer->sin);
+}
+
+/* Imitations multiply a float factor in; the others take it off again. */
+static void imitated_row(const pe_rope *rope, const pe_place *place, pe_row_scale scale,
+                         pe_row_buffer *buffer)
+{
+    const int64_t n = rope->turns.n;
+    float positions[PE_MAX_AXES] = {0};
+    for (int32_t a = 0; a < rope->info.num_axes; a++)
+        positions[a] = place->whole ? (float)place->ids[a] : (float)place->values[a];
+    if (rope->angles == PE_ANGLES_HF_F32) {
+        pe_hf_row(rope->hf_inv_freq, n, rope->axes.pair_axis, positions,
+                  (float)rope->factors[scale].value, buffer->cos, buffer->sin);
+        return;
+    }
+    pe_ggml_freqs ggml = rope->ggml;
+    ggml.magnitude = (float)rope->factors[scale].value;
+    pe_ggml_row(&ggml, n, rope->axes.pair_axis, positions, buffer->cos, buffer->sin);
+}
+
+pe_row pe_rope_row(const pe_rope *rope, const pe_place *place, pe_row_scale scale,
+                   pe_row_buffer *buffer)
+{
+    const float *row = scale == PE_SCALE_FULL || rope->factors[PE_SCALE_FULL].value == 1
+                           ? tabulated(rope, place)
+                           : NULL;
+    if (row != NULL)
+        return (pe_row){row, row + rope->turns.n};
+    if (rope->angles == PE_ANGLES_EXACT)
+        exact_row(rope, place, scale, buffer);
+    else
+        imitated_row(rope, place, scale, buffer);
+    return (pe_row){buffer->cos, buffer->sin};
+}
+
+pe_row pe_row_negate(pe_row row, int64_t num_pairs, pe_row_buffer *buffer)
+{
+    for (int64_t i = 0; i < num_pairs; i++) {
+        buffer->cos[i] = row.cos[i];
+        buffer->sin[i] = -row.sin[i];
+    }
+    return (pe_row){buffer->cos, buffer->sin};
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table.c - a plan's cosines and sines as tensors, for other kernels
+ */
+#include "base/at.h"
+#include "base/error.h"
+#include "base/tensor.h"
+#include "rope/pairs.h"
+#include "rope/plan.h"
+
+typedef struct {
+    const pe_rope *rope;
+    const pe_positions *at;
+    const pe_tensor *cosine, *sine;
+} tabulation;
+
+/* One value a pair, or the same value at both places of its pair. */
+static void store(const pe_rope *rope, const float *row, const pe_tensor *y, int64_t b,
+                  int64_t t)
+{
+    float wide[2 * PE_MAX_PAIRS];
+    const int64_t n = rope->turns.n;
+    int64_t element;
+    if (!pe_tensor_at(y, b, t, 0, &element))
+        return;
+    if (y->dim == n) {
+        pe_vector_store(y, element, 0, n, row);
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        wide[pe_pair_first(rope->pairs.pairing, i)] =
+            wide[pe_pair_second(rope->pairs.pairing, i, n)] = row[i];
+    pe_vector_store(y, element, 0, 2 * n, wide);
+}
+
+static void tabulate(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const tabulation *job = arg;
+    const pe_rope *rope = job->rope;
+    pe_row_buffer buffer;
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t b = i / job->cosine->seq_len, t = i % job->cosine->seq_len;
+        const pe_place place = pe_place_read(rope, job->at, b, t);
+        pe_row row = pe_rope_row(rope, &place, PE_SCALE_FULL, &buffer);
+        if (rope->pairs.reversed)
+            row = pe_row_negate(row, rope->turns.n, &buffer);
+        store(rope, row.cos, job->cosine, b, t);
+        store(rope, row.sin, job->sine, b, t);
+    }
+}
+
+static pe_status check_output(const pe_rope *rope, const pe_tensor *y, const char *name,
+                              pe_error *error)
+{
+    const pe_status status = pe_tensor_check(y, PE_OUTPUT, name, error);
+    if (status != PE_OK)
+        return status;
+    if (y->num_heads != 1)
+        return pe_fail(error, PE_E_SHAPE, "%s.num_heads is %lld, must be 1", name,
+                       (long long)y->num_heads);
+    if (y->dim != rope->info.num_pairs && y->dim != rope->info.rotary_dim)
+        return pe_fail(error, PE_E_SHAPE,
+                       "%s.dim is %lld, must be num_pairs (%d) or rotary_dim (%d)",
+                       name, (long long)y->dim, rope->info.num_pairs,
+                       rope->info.rotary_dim);
+    return PE_OK;
+}
+
+pe_status pe_rope_table(const pe_rope *rope, const pe_positions *at,
+                        const pe_tensor *cos, const pe_tensor *sin, pe_error *error)
+{
+    pe_status status;
+    if (rope == NULL)
+        return pe_fail(error, PE_E_ARGUMENT, "rope is NULL");
+    if ((status = check_output(rope, cos, "cos", error)) != PE_OK ||
+        (status = check_output(rope, sin, "sin", error)) != PE_OK ||
+        (status = pe_tensor_check_same_shape(cos, "cos", sin, "sin", error)) != PE_OK ||
+        (status = pe_at_check(at, cos->batch, cos->seq_len, rope->info.num_axes, 1,
+                              "at", error)) != PE_OK)
+        return status;
+    if (cos->seq_len > 0 && pe_tensor_same(cos, sin))
+        return pe_fail(error, PE_E_ARGUMENT, "sin is cos, must be another tensor");
+    if ((status = pe_tensor_check_overlap(cos, "cos", sin, "sin", error)) != PE_OK)
+        return status;
+    tabulation job = {rope, at, cos, sin};
+    pe_run(&rope->env, cos->batch * cos->seq_len, 64, tabulate, &job);
+    return PE_OK;
+}
