@@ -2,6 +2,8 @@
  *
  * temperature.c - query temperature: a factor that grows with a query's position
  */
+#include "base/base.h"
+
 #include "posenc/positions.h"
 
 #include "angle/wide.h"
