@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * checkpoint.c - load, parse, and look up what the files say
+ */
+#include "model/checkpoint.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "model/json_reader.h"
+#include "model/npy.h"
+
+#include <string.h>
+
+static const char *format_name(pe_format format)
+{
+    static const char *const names[] = {"auto", "JSON", "GGUF", "safetensors", "npy"};
+    return format >= 0 && format < (pe_format)PE_COUNT(names) ? names[format] : "?";
+}
+
+/* safetensors: a header length of 8 bytes, little endian, then a JSON object. */
+static int is_safetensors(const unsigned char *bytes, size_t size)
+{
+    uint64_t length = 0;
+    if (size < 10 || bytes[8] != '{')
+        return 0;
+    for (int i = 7; i >= 0; i--)
+        length = length << 8 | bytes[i];
+    return length <= size - 8;
+}
+
+static pe_format sniff(const void *data, size_t size)
+{
+    if (pe_npy_is(data, size))
+        return PE_FORMAT_NPY;
+    if (size >= 4 && memcmp(data, "GGUF", 4) == 0)
+        return PE_FORMAT_GGUF;
+    if (is_safetensors(data, size))
+        return PE_FORMAT_SAFETENSORS;
+    return PE_FORMAT_JSON;
+}
+
+static pe_status read_npy(pe_checkpoint *checkpoint, const void *data, size_t size,
+                          pe_error *error)
+{
+    checkpoint->weights = pe_arena_alloc(&checkpoint->arena, sizeof(pe_weight));
+    if (checkpoint->weights == NULL)
+        return pe_fail(error, PE_E_NO_MEMORY, "out of memory for a weight");
+    pe_status status = pe_npy_read(checkpoint->weights, data, size, error);
+    if (status == PE_OK)
+        checkpoint->num_weights = 1;
+    return status;
+}
+
+static pe_status read_bytes(pe_checkpoint *checkpoint, pe_format format,
+                            const void *data, size_t size, pe_error *error)
+{
+    if (format == PE_FORMAT_AUTO)
+        format = sniff(data, size);
+    checkpoint->format = format;
+    pe_status status = PE_OK;
+    switch (format) {
+    case PE_FORMAT_JSON:
+        status = pe_json_read(&checkpoint->settings, data, size, error);
+        break;
+    case PE_FORMAT_NPY:
+        status = read_npy(checkpoint, data, size, error);
+        break;
+    default:
+        return pe_fail(error, PE_E_UNSUPPORTED,
+                       "format is %s, this version reads JSON and npy",
+                       format_name(format));
+    }
+    return status == PE_OK ? pe_settings_finish(&checkpoint->settings, error) : status;
+}
+
+static pe_status create(pe_checkpoint **out, const pe_env *env, pe_error *error)
+{
+    pe_env full;
+    pe_status status = pe_env_resolve(&full, env, error);
+    if (status != PE_OK)
+        return status;
+    pe_checkpoint *checkpoint = pe_alloc(&full, sizeof *checkpoint);
+    if (checkpoint == NULL)
+        return pe_fail(error, PE_E_NO_MEMORY, "out of memory for a checkpoint");
+    checkpoint->env = full;
+    checkpoint->arena.env = &checkpoint->env;
+    checkpoint->settings.arena = &checkpoint->arena;
+    *out = checkpoint;
+    return PE_OK;
+}
+
+static pe_status finish(pe_checkpoint **out, pe_checkpoint *checkpoint,
+                        pe_status status)
+{
+    if (status == PE_OK)
+        *out = checkpoint;
+    else
+        pe_checkpoint_destroy(checkpoint);
+    return status;
+}
+
+pe_status pe_checkpoint_load(pe_checkpoint **out, const char *path, const pe_env *env,
+                             pe_error *error)
+{
+    pe_checkpoint *checkpoint = NULL;
+    if (out == NULL)
+        return pe_fail(error, PE_E_ARGUMENT, "out is NULL");
+    *out = NULL;
+    if (path == NULL)
+        return pe_fail(error, PE_E_ARGUMENT, "path is NULL");
+    pe_status status = create(&checkpoint, env, error);
+    if (status != PE_OK)
+        return status;
+    status =
+        pe_file_open(&checkpoint->file, path, "config.json", &checkpoint->env, error);
+    if (status == PE_OK)
+        status = read_bytes(checkpoint, PE_FORMAT_AUTO, checkpoint->file.data,
+                            checkpoint->file.size, error);
+    return finish(out, checkpoint, status);
+}
+
+pe_status pe_checkpoint_parse(pe_checkpoint **out, pe_format format, const void *data,
+                              size_t size, const pe_env *env, pe_error *error)
+{
+    pe_checkpoint *checkpoint = NULL;
+    if (out == NULL)
+        return pe_fail(error, PE_E_ARGUMENT, "out is NULL");
+    *out = NULL;
+    if (data == NULL && size > 0)
+        return pe_fail(error, PE_E_ARGUMENT, "data is NULL, but size is %llu",
+                       (unsigned long long)size);
+    if (format < PE_FORMAT_AUTO || format > PE_FORMAT_NPY)
+        return pe_fail(error, PE_E_ARGUMENT, "format is %d, must be in 0..%d", format,
+                       PE_FORMAT_NPY);
+    pe_status status = create(&checkpoint, env, error);
+    if (status != PE_OK)
+        return status;
+    return finish(out, checkpoint, read_bytes(checkpoint, format, data, size, error));
+}
+
+void pe_checkpoint_destroy(pe_checkpoint *checkpoint)
+{
+    if (checkpoint == NULL)
+        return;
+    pe_file_close(&checkpoint->file, &checkpoint->env);
+    pe_arena_release(&checkpoint->arena);
+    const pe_env env = checkpoint->env;
+    pe_release(&env, checkpoint, sizeof *checkpoint);
+}
+
+int64_t pe_checkpoint_num_settings(const pe_checkpoint *checkpoint)
+{
+    return checkpoint->settings.num;
+}
+
+int64_t pe_checkpoint_num_weights(const pe_checkpoint *checkpoint)
+{
+    return checkpoint->num_weights;
+}
+
+const pe_setting *pe_checkpoint_setting(const pe_checkpoint *checkpoint, int64_t index)
+{
+    if (index < 0 || index >= checkpoint->settings.num)
+        return NULL;
+    return &checkpoint->settings.entries[index].setting;
+}
+
+const pe_weight *pe_checkpoint_weight(const pe_checkpoint *checkpoint, int64_t index)
+{
+    if (index < 0 || index >= checkpoint->num_weights)
+        return NULL;
+    return &checkpoint->weights[index];
+}
+
+const pe_setting *pe_checkpoint_find_setting(const pe_checkpoint *checkpoint,
+                                             const char *path)
+{
+    const pe_entry *entry = pe_settings_find(&checkpoint->settings, path);
+    return entry == NULL ? NULL : &entry->setting;
+}
+
+const pe_weight *pe_checkpoint_find_weight(const pe_checkpoint *checkpoint,
+                                           const char *name)
+{
+    for (int64_t i = 0; i < checkpoint->num_weights; i++) {
+        if (strcmp(checkpoint->weights[i].name, name) == 0)
+            return &checkpoint->weights[i];
+    }
+    return NULL;
+}
