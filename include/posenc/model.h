@@ -153,7 +153,8 @@ PE_API pe_status pe_model_bias_spec(const pe_model *model, int32_t index,
                                     pe_bias_spec *spec, pe_error *error);
 PE_API pe_status pe_model_sinusoidal_spec(const pe_model *model,
                                           pe_sinusoidal_spec *spec, pe_error *error);
-/* weight is NULL when the files hold only the settings. */
+/* weight is NULL when the files hold only the settings; the fields "learned.rows" and
+ * "learned.model_dim" then say how large it is. */
 PE_API pe_status pe_model_learned_spec(const pe_model *model, pe_learned_spec *spec,
                                        pe_error *error);
 

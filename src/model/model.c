@@ -25,6 +25,7 @@ static pe_status create(pe_model **out, int64_t seq_len, const pe_env *env,
     if (model == NULL)
         return pe_fail(error, PE_E_NO_MEMORY, "out of memory for a model");
     model->env = full;
+    model->env.struct_size = sizeof model->env; /* it is handed on to the preset */
     model->arena.env = &model->env;
     *out = model;
     return PE_OK;
@@ -138,8 +139,8 @@ pe_status pe_model_rope_spec(const pe_model *model, int32_t index, pe_rope_spec 
     if (index < 0 || index >= model->info.num_ropes)
         return pe_fail(error, PE_E_NOT_FOUND, "rope %d is not there, the model has %d",
                        index, model->info.num_ropes);
-    return pe_spec_write(spec, &model->ropes[index], sizeof *spec,
-                         PE_ROPE_SPEC_SIZE_V1, "pe_rope_spec", error);
+    return pe_spec_write(spec, &model->ropes[index], sizeof *spec, PE_ROPE_SPEC_SIZE_V1,
+                         "pe_rope_spec", error);
 }
 
 pe_status pe_model_bias_spec(const pe_model *model, int32_t index, pe_bias_spec *spec,
@@ -166,6 +167,6 @@ pe_status pe_model_learned_spec(const pe_model *model, pe_learned_spec *spec,
 {
     if (model->learned.struct_size == 0)
         return pe_fail(error, PE_E_NOT_FOUND, "the model has no learned positions");
-    return pe_spec_write(spec, &model->learned, sizeof *spec,
-                         PE_LEARNED_SPEC_SIZE_V1, "pe_learned_spec", error);
+    return pe_spec_write(spec, &model->learned, sizeof *spec, PE_LEARNED_SPEC_SIZE_V1,
+                         "pe_learned_spec", error);
 }

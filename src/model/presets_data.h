@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * presets_data.h - data/presets.json, compiled in
- *
- * The build generates the definitions; the bytes are not NUL-terminated.
+ * presets_data.h - data/presets.json as bytes; the build makes the .c from it
  */
 #ifndef PE_PRESETS_DATA_H
 #define PE_PRESETS_DATA_H

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * hf_layers.c - which layers turn, and which share a rope
+ *
+ * Layers differ by kind (sliding or full attention) and by NoPE lists.  The rope of a
+ * kind is read once. */
+#include "model/hf.h"
+
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { GROUPS_MAX = 8 };
+
+typedef struct plan {
+    pe_hf *hf;
+    const pe_entry *layer_types;
+    const pe_setting *no_rope;    /* no_rope_layers: 1 where a layer turns */
+    const pe_setting *cross;      /* cross_attention_layers */
+    int64_t sliding_period;       /* full when (l + 1) % this is 0; 0: all alike */
+    int64_t nope_interval;        /* NoPE when (l + 1) % this is 0; 0: none */
+    int32_t has_kinds;            /* the rope depends on the kind of layer */
+    int32_t rope_on_sliding_only; /* Cohere 2, EXAONE 4 */
+    pe_hf_group groups[GROUPS_MAX];
+    int32_t ropes[GROUPS_MAX];
+    int32_t num_groups;
+} plan;
+
+/* rope_parameters.full_attention.rope_theta: a dict in the dict. */
+static const char *nested_name(const pe_hf *hf, const char *dict)
+{
+    char prefix[160];
+    snprintf(prefix, sizeof prefix, "%s%s.", hf->prefix, dict);
+    for (int64_t i = 0; i < hf->settings->num; i++) {
+        const char *path = hf->settings->entries[i].setting.path;
+        if (strncmp(path, prefix, strlen(prefix)) != 0)
+            continue;
+        const char *dot = strchr(path + strlen(prefix), '.');
+        if (dot != NULL && strcmp(dot, ".__float__") != 0)
+            return path;
+    }
+    return NULL;
+}
+
+static pe_status find_dicts(plan *p)
+{
+    static const char *const names[2] = {"rope_parameters", "rope_scaling"};
+    pe_hf *hf = p->hf;
+    for (int i = 0; i < 2; i++) {
+        char path[160];
+        snprintf(path, sizeof path, "%s%s", hf->prefix, names[i]);
+        const pe_entry *entry = pe_settings_find_under(hf->settings, path);
+        if (entry == NULL || entry->setting.type == PE_SETTING_NULL)
+            continue;
+        if (strcmp(entry->setting.path, path) == 0)
+            return pe_fail(hf->error, PE_E_ARGUMENT, "%s is %.60s, must be an object",
+                           path, entry->setting.text);
+        hf->dicts[i] = names[i];
+        const char *nested = nested_name(hf, names[i]);
+        if (nested != NULL &&
+            (i != 0 || (p->layer_types == NULL && p->hf->arch->sliding_period == 0)))
+            return pe_fail(hf->error, PE_E_UNSUPPORTED,
+                           "%.120s is nested, but no layer_types says which layers it "
+                           "is for",
+                           nested);
+        hf->is_nested = hf->is_nested || nested != NULL;
+    }
+    if (hf->is_nested)
+        hf->dicts[1] = NULL;
+    return PE_OK;
+}
+
+static pe_status check_list(pe_hf *hf, const pe_setting *setting, int64_t count)
+{
+    if (count == hf->num_layers)
+        return PE_OK;
+    return pe_fail(hf->error, PE_E_ARGUMENT,
+                   "%s has %lld elements, must have one for each of %lld layers",
+                   setting->path, (long long)count, (long long)hf->num_layers);
+}
+
+static pe_status read_lists(plan *p)
+{
+    pe_hf *hf = p->hf;
+    p->layer_types = pe_hf_entry(hf, "layer_types");
+    p->no_rope = pe_hf_get(hf, "no_rope_layers");
+    p->cross = pe_hf_get(hf, "cross_attention_layers");
+    if (p->no_rope != NULL && p->no_rope->num_numbers == 0)
+        p->no_rope = NULL; /* an empty list means the interval */
+    if (p->layer_types != NULL && p->layer_types->strings == NULL)
+        return pe_fail(hf->error, PE_E_ARGUMENT,
+                       "%s is %.60s, must be an array of strings",
+                       p->layer_types->setting.path, p->layer_types->setting.text);
+    if (hf->num_layers == 0 && p->layer_types != NULL) {
+        hf->num_layers = p->layer_types->num_strings;
+        hf->model->info.num_layers = (int32_t)hf->num_layers;
+    }
+    pe_status status = PE_OK;
+    if (p->layer_types != NULL)
+        status = check_list(hf, &p->layer_types->setting, p->layer_types->num_strings);
+    if (status == PE_OK && p->no_rope != NULL)
+        status = check_list(hf, p->no_rope, p->no_rope->num_numbers);
+    return status;
+}
+
+/* sliding_window_pattern: 6, or EXAONE's "LLLG". */
+static pe_status read_period(plan *p)
+{
+    static const char *const interval[] = {"no_rope_layer_interval", NULL};
+    static const char *const pattern[] = {"sliding_window_pattern",
+                                          "_sliding_window_pattern", NULL};
+    pe_hf *hf = p->hf;
+    pe_pick pick;
+    const pe_setting *word = pe_hf_get(hf, pattern[0]);
+    p->sliding_period = hf->arch->sliding_period;
+    p->nope_interval = (hf->arch->flags & PE_HF_NOPE_EVERY_4) != 0 ? 4 : 0;
+    pe_status status = pe_hf_integer(hf, interval, 0, 4096, &p->nope_interval, &pick);
+    if (status != PE_OK || hf->arch->sliding_period == 0)
+        return status;
+    if (word == NULL || word->type != PE_SETTING_STRING)
+        return pe_hf_integer(hf, pattern, 1, 4096, &p->sliding_period, &pick);
+    const size_t length = strlen(word->text);
+    if (length == 0 || strspn(word->text, "L") != length - 1 ||
+        word->text[length - 1] != 'G')
+        return pe_fail(hf->error, PE_E_UNSUPPORTED, "%s is \"%.40s\", must be L..LG",
+                       word->path, word->text);
+    p->sliding_period = (int64_t)length;
+    return PE_OK;
+}
+
+static int is_sliding(const plan *p, int64_t layer)
+{
+    if (p->layer_types != NULL)
+        return strstr(p->layer_types->strings[layer], "sliding") != NULL;
+    return p->sliding_period != 0 && (layer + 1) % p->sliding_period != 0;
+}
+
+static int turns(const plan *p, int64_t layer)
+{
+    if (p->rope_on_sliding_only && !is_sliding(p, layer))
+        return 0;
+    if (p->no_rope != NULL)
+        return p->no_rope->numbers[layer] != 0;
+    return p->nope_interval == 0 || (layer + 1) % p->nope_interval != 0;
+}
+
+static int is_cross(const plan *p, int64_t layer)
+{
+    for (int64_t i = 0; p->cross != NULL && i < p->cross->num_numbers; i++) {
+        if (p->cross->numbers[i] == (double)layer)
+            return 1;
+    }
+    return 0;
+}
+
+static pe_status use_dict(plan *p, const pe_hf_group *group)
+{
+    pe_hf *hf = p->hf;
+    if (!hf->is_nested)
+        return PE_OK;
+    const char *dict =
+        pe_arena_format(&hf->model->arena, "rope_parameters.%s", group->layer_type);
+    const char *path = pe_arena_format(&hf->model->arena, "%s%s", hf->prefix, dict);
+    if (dict == NULL || path == NULL)
+        return PE_E_NO_MEMORY;
+    if (pe_settings_find_under(hf->settings, path) == NULL)
+        return pe_fail(hf->error, PE_E_ARGUMENT,
+                       "rope_parameters has nothing for %.60s, which layers have",
+                       group->layer_type);
+    hf->dicts[0] = dict;
+    return PE_OK;
+}
+
+static pe_status rope_of(plan *p, int64_t layer, int32_t *rope)
+{
+    pe_hf_group group = {.layer_type = NULL};
+    if (p->has_kinds) {
+        group.is_sliding = is_sliding(p, layer);
+        group.layer_type = p->layer_types != NULL ? p->layer_types->strings[layer]
+                           : group.is_sliding     ? "sliding_attention"
+                                                  : "full_attention";
+    }
+    for (int32_t i = 0; i < p->num_groups; i++) {
+        const char *name = p->groups[i].layer_type;
+        if (name == group.layer_type || (name != NULL && group.layer_type != NULL &&
+                                         strcmp(name, group.layer_type) == 0)) {
+            *rope = p->ropes[i];
+            return PE_OK;
+        }
+    }
+    if (p->num_groups == GROUPS_MAX)
+        return pe_fail(p->hf->error, PE_E_LIMIT,
+                       "layer_types has more than %d different names", GROUPS_MAX);
+    pe_status status = use_dict(p, &group);
+    if (status == PE_OK)
+        status = pe_hf_rope(p->hf, &group, rope);
+    if (status == PE_OK) {
+        p->groups[p->num_groups] = group;
+        p->ropes[p->num_groups++] = *rope;
+    }
+    return status;
+}
+
+static pe_status add_layers(plan *p)
+{
+    pe_hf *hf = p->hf;
+    const int64_t num = hf->num_layers == 0 ? 1 : hf->num_layers;
+    int64_t still = 0;
+    for (int64_t layer = 0; layer < num; layer++) {
+        int32_t rope = -1;
+        const int cross = is_cross(p, layer);
+        if (!cross && turns(p, layer)) {
+            pe_status status = rope_of(p, layer, &rope);
+            if (status != PE_OK)
+                return status;
+        }
+        still += rope < 0 && !cross;
+        pe_build_site(hf->model, (int32_t)layer, cross ? PE_SITE_CROSS : PE_SITE_SELF,
+                      rope, -1);
+    }
+    if (still > 0)
+        pe_build_note(hf->model, PE_INFO, p->no_rope,
+                      "%lld of %lld layers do not turn (NoPE)", (long long)still,
+                      (long long)num);
+    return PE_OK;
+}
+
+pe_status pe_hf_rope_layers(pe_hf *hf)
+{
+    plan p = {.hf = hf};
+    const int32_t flags = hf->arch->flags;
+    pe_status status = read_lists(&p);
+    if (status == PE_OK)
+        status = read_period(&p);
+    if (status == PE_OK)
+        status = find_dicts(&p);
+    if (status != PE_OK)
+        return status;
+    p.has_kinds = hf->is_nested || pe_hf_get(hf, "global_head_dim") != NULL ||
+                  (flags & (PE_HF_LOCAL_BASE | PE_HF_SCALED_ON_FULL)) != 0;
+    /* Without a window every layer of EXAONE 4 is full, and turns. */
+    p.rope_on_sliding_only = (flags & PE_HF_ROPE_ON_SLIDING) != 0 &&
+                             (strcmp(hf->model_type, "exaone4") != 0 ||
+                              pe_hf_get(hf, "sliding_window") != NULL);
+    if (hf->num_layers == 0 &&
+        (p.has_kinds || p.rope_on_sliding_only || p.nope_interval != 0))
+        return pe_fail(hf->error, PE_E_ARGUMENT,
+                       "num_hidden_layers is not stated, but the layers of model_type "
+                       "%.60s differ",
+                       hf->model_type);
+    return add_layers(&p);
+}
+
+pe_status pe_hf_plain_layers(pe_hf *hf, pe_site_role role, int32_t bias)
+{
+    const int64_t num = hf->num_layers == 0 ? 1 : hf->num_layers;
+    for (int64_t layer = 0; layer < num; layer++)
+        pe_build_site(hf->model, (int32_t)layer, role, -1, bias);
+    return PE_OK;
+}
