@@ -33,7 +33,7 @@ static double check_position(int k)
     const double whole = (double)(state >> (24 + k % 40));
     if (k % 4 == 3) /* fractional, also far below one */
         return sign * (whole + (double)(state % 4096) / 4096) * ldexp(1, -(k % 29));
-    return sign * whole;
+    return whole == 0 ? 0 : sign * whole;
 }
 
 static void check_entry(check_result *r, float got, mpfr_t exact, const char *name,
