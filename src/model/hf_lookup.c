@@ -17,7 +17,8 @@ typedef enum want { WANT_NUMBER, WANT_STRING, WANT_BOOL } want;
 const pe_entry *pe_hf_entry(const pe_hf *hf, const char *name)
 {
     char path[PATH_SIZE];
-    snprintf(path, sizeof path, "%s%s", hf->prefix, name);
+    if ((size_t)snprintf(path, sizeof path, "%s%s", hf->prefix, name) >= sizeof path)
+        return NULL;
     const pe_entry *entry = pe_settings_find(hf->settings, path);
     return entry == NULL || entry->setting.type == PE_SETTING_NULL ? NULL : entry;
 }
@@ -39,8 +40,9 @@ static int same(const pe_setting *a, const pe_setting *b, want kind)
 static pe_status check_marker(const pe_hf *hf, const char *name)
 {
     char marker[PATH_SIZE];
-    snprintf(marker, sizeof marker, "%s.__float__", name);
-    const pe_setting *setting = pe_hf_get(hf, marker);
+    int size = snprintf(marker, sizeof marker, "%s.__float__", name);
+    const pe_setting *setting =
+        (size_t)size < sizeof marker ? pe_hf_get(hf, marker) : NULL;
     if (setting == NULL)
         return PE_OK;
     return pe_fail(hf->error, PE_E_ARGUMENT,
