@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * apply.c - posenc apply: rotates the q and k of .npy files to their positions
+ *
+ * A tensor passes through one buffer, piece by piece and in the order of the file, so
+ * memory stays bounded whatever its size.  Outputs get their names only when all of
+ * them are whole. */
+#include "npy_out.h"
+#include "positions_arg.h"
+#include "progress.h"
+#include "rope_arg.h"
+#include "tensor_arg.h"
+#include "verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PIECE_SIZE = 8 << 20, MAX_TABLE_LEN = 8192, NUM_TENSORS = 2 };
+
+typedef struct apply_args {
+    cli_rope_args rope;
+    const char *inputs[NUM_TENSORS]; /* q, k */
+    const char *positions, *output;
+    int32_t layout, bf16;
+} apply_args;
+
+typedef struct apply_job {
+    const apply_args *args;
+    cli_model model;
+    cli_rope rope;
+    cli_positions positions;
+    cli_tensor tensors[NUM_TENSORS];
+    cli_npy_out outputs[NUM_TENSORS];
+    cli_progress progress;
+    char *buffer; /* PIECE_SIZE */
+} apply_job;
+
+static const char *const names[NUM_TENSORS] = {"q.npy", "k.npy"};
+
+static const cli_choice layouts[] = {{"bshd", CLI_BSHD}, {"bhsd", CLI_BHSD}, {NULL, 0}};
+
+static char *output_path(const apply_args *args, int which)
+{
+    size_t size = strlen(args->output) + 16;
+    char *path = malloc(size);
+    if (path != NULL)
+        (void)snprintf(path, size, "%s/%s", args->output, names[which]);
+    return path;
+}
+
+/* head_dim and the plan must be known before the tensors can be checked, and the
+ * tensors before the length that the frequencies may depend on. */
+static int open_inputs(apply_job *job)
+{
+    const apply_args *args = job->args;
+    int status = cli_rope_open(&job->rope, &job->model, &args->rope, -1, 0);
+    const pe_model_info *info = pe_model_get_info(job->model.model);
+    const int32_t num_heads[NUM_TENSORS] = {info->num_heads, info->num_kv_heads};
+    for (int i = 0; i < NUM_TENSORS && status == CLI_DONE; i++) {
+        cli_tensor_want want = {.head_dim = job->rope.info->head_dim,
+                                .num_heads = num_heads[i],
+                                .layout = args->layout,
+                                .is_bf16 = args->bf16};
+        if (args->inputs[i] != NULL)
+            status = cli_tensor_open(&job->tensors[i], args->inputs[i], &want);
+    }
+    const cli_tensor *q = &job->tensors[0], *k = &job->tensors[1];
+    if (status == CLI_DONE && args->inputs[0] != NULL && args->inputs[1] != NULL &&
+        (q->batch != k->batch || q->seq_len != k->seq_len))
+        return cli_fail(CLI_FAILED,
+                        "q has batch %lld and seq_len %lld, k %lld and %lld; only "
+                        "their heads may differ (see --layout)",
+                        (long long)q->batch, (long long)q->seq_len, (long long)k->batch,
+                        (long long)k->seq_len);
+    return status;
+}
+
+static int open_rope(apply_job *job)
+{
+    const cli_tensor *t = &job->tensors[job->args->inputs[0] ? 0 : 1];
+    int64_t last = cli_positions_last(&job->positions, t->seq_len);
+    int64_t table_len = last < 0 ? 0 : last < MAX_TABLE_LEN ? last + 1 : MAX_TABLE_LEN;
+    cli_rope_close(&job->rope);
+    return cli_rope_open(&job->rope, &job->model, &job->args->rope, last, table_len);
+}
+
+/* Writing over an input would destroy what cannot be made again. */
+static int check_output(const apply_args *args, const char *path)
+{
+    struct stat in, out;
+    for (int i = 0; i < NUM_TENSORS; i++)
+        if (args->inputs[i] != NULL && stat(args->inputs[i], &in) == 0 &&
+            stat(path, &out) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return cli_fail(CLI_USAGE, "%s is an input; choose another --output folder",
+                            path);
+    return CLI_DONE;
+}
+
+static int make_folder(const char *path)
+{
+    struct stat info;
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return cli_fail(CLI_FAILED, "the folder %s could not be made: %s", path,
+                        strerror(errno));
+    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+        return cli_fail(CLI_USAGE, "--output is %s, a file, must be a folder", path);
+    return CLI_DONE;
+}
+
+static int create_outputs(apply_job *job)
+{
+    int status = make_folder(job->args->output);
+    for (int i = 0; i < NUM_TENSORS && status == CLI_DONE; i++) {
+        if (job->args->inputs[i] == NULL)
+            continue;
+        const pe_weight *weight = job->tensors[i].in.weight;
+        char *path = output_path(job->args, i);
+        if (path == NULL)
+            return cli_fail(CLI_FAILED, "out of memory");
+        status = check_output(job->args, path);
+        if (status == CLI_DONE)
+            status = cli_npy_create(&job->outputs[i], path, weight->dtype_name,
+                                    weight->rank, weight->shape);
+        free(path);
+    }
+    return status;
+}
+
+typedef struct piece {
+    int64_t row;          /* of the batch */
+    int64_t token;        /* of its first */
+    int64_t outer, inner; /* counts of the two middle axes, as they lie in the file */
+} piece;
+
+static int rotate_piece(apply_job *job, int which, const pe_positions *whole,
+                        const piece *p)
+{
+    const cli_tensor *t = &job->tensors[which];
+    size_t size = (size_t)(p->outer * p->inner * t->dim) * (size_t)t->element_size;
+    int status = cli_npy_read(&job->tensors[which].in, job->buffer, size);
+    if (status != CLI_DONE)
+        return status;
+
+    pe_tensor x;
+    if (t->layout == CLI_BSHD)
+        pe_tensor_bshd(&x, t->dtype, job->buffer, 1, p->outer, p->inner, t->dim);
+    else
+        pe_tensor_bhsd(&x, t->dtype, job->buffer, 1, p->outer, p->inner, t->dim);
+    pe_positions at = *whole;
+    if (at.ids != NULL)
+        at.ids += p->row * at.batch_stride + p->token;
+    else
+        at.start += p->token;
+    at.batch_stride = 0;
+    pe_error error;
+    if (pe_rope_apply(job->rope.plan, &at, &x, &x, &error) != PE_OK)
+        return cli_fail_with(t->in.name, &error);
+    cli_progress_add(&job->progress, p->outer * p->inner);
+    return cli_npy_write(&job->outputs[which], job->buffer, size);
+}
+
+static int64_t at_most(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Pieces are as many whole lines of the inner axis as fit, or parts of one line. */
+static int rotate(apply_job *job, int which)
+{
+    const cli_tensor *t = &job->tensors[which];
+    pe_positions at;
+    int status = cli_positions_fit(&job->positions, t->batch, t->seq_len,
+                                   job->rope.info->num_axes, &at);
+    if (status != CLI_DONE)
+        return status;
+    int is_bshd = t->layout == CLI_BSHD;
+    int64_t outer = is_bshd ? t->seq_len : t->num_heads;
+    int64_t inner = is_bshd ? t->num_heads : t->seq_len;
+    int64_t room = PIECE_SIZE / (t->dim * t->element_size);
+    int64_t outer_step = inner > 0 && inner <= room ? room / inner : 1;
+    cli_progress_start(&job->progress, names[which], t->batch * outer * inner);
+    for (int64_t b = 0; b < t->batch; b++)
+        for (int64_t o = 0; o < outer; o += outer_step)
+            for (int64_t i = 0; i < inner && status == CLI_DONE; i += room) {
+                piece p = {.row = b,
+                           .token = is_bshd ? o : i,
+                           .outer = at_most(outer_step, outer - o),
+                           .inner = at_most(room, inner - i)};
+                status = rotate_piece(job, which, &at, &p);
+            }
+    cli_progress_end(&job->progress);
+    return status;
+}
+
+static void report(const apply_job *job, int which)
+{
+    const cli_tensor *t = &job->tensors[which];
+    const pe_weight *weight = t->in.weight;
+    cli_shape shape;
+    (void)fprintf(stderr, "%s/%s: %s %s", job->args->output, names[which],
+                  t->dtype == PE_BF16 ? "bf16" : weight->dtype_name,
+                  cli_shape_text(&shape, weight->rank, weight->shape));
+    if (weight->rank > 2)
+        (void)fprintf(stderr, " %s", cli_choice_name(layouts, t->layout));
+    if (job->positions.ids != NULL)
+        (void)fprintf(stderr, ", positions of %s", job->positions.name);
+    else
+        (void)fprintf(stderr, ", positions from %lld", (long long)job->positions.start);
+    (void)fprintf(stderr, ", layers %s, %s angles\n", job->rope.layers,
+                  cli_choice_name(cli_angles_names, job->rope.spec.angles));
+}
+
+static int work(apply_job *job)
+{
+    int status = open_inputs(job);
+    if (status == CLI_DONE)
+        status = cli_positions_open(&job->positions, job->args->positions);
+    if (status == CLI_DONE)
+        status = open_rope(job);
+    if (status == CLI_DONE)
+        status = create_outputs(job);
+    for (int i = 0; i < NUM_TENSORS && status == CLI_DONE; i++)
+        if (job->args->inputs[i] != NULL)
+            status = rotate(job, i);
+    for (int i = 0; i < NUM_TENSORS && status == CLI_DONE; i++)
+        if (job->args->inputs[i] != NULL) {
+            status = cli_npy_commit(&job->outputs[i]);
+            if (status == CLI_DONE)
+                report(job, i);
+        }
+    return status;
+}
+
+static int run(int argc, char **argv)
+{
+    apply_args args = {.rope = CLI_ROPE_DEFAULTS};
+    const char *argument;
+    int status = cli_parse(&cli_verb_apply, argc, argv, &args, &argument);
+    if (status != CLI_CONTINUE)
+        return status;
+    if (args.inputs[0] == NULL && args.inputs[1] == NULL)
+        return cli_fail(CLI_USAGE, "--q FILE.npy is missing: what to rotate");
+    if (args.output == NULL)
+        return cli_fail(CLI_USAGE, "-o FOLDER is missing: where to write");
+    apply_job job = {.args = &args, .buffer = malloc(PIECE_SIZE)};
+    if (job.buffer == NULL)
+        return cli_fail(CLI_FAILED, "out of memory");
+    status = cli_model_open(&job.model, argument, args.rope.seq_len);
+    if (status == CLI_DONE)
+        status = work(&job);
+    for (int i = 0; i < NUM_TENSORS; i++) {
+        cli_npy_discard(&job.outputs[i]);
+        cli_tensor_close(&job.tensors[i]);
+    }
+    cli_positions_close(&job.positions);
+    cli_rope_close(&job.rope);
+    cli_model_close(&job.model);
+    free(job.buffer);
+    return status;
+}
+
+static const cli_option options[] = {
+    {.name = "q",
+     .argument = "FILE.npy",
+     .type = CLI_TEXT,
+     .offset = offsetof(apply_args, inputs[0]),
+     .help = "queries; - is standard input"},
+    {.name = "k",
+     .argument = "FILE.npy",
+     .type = CLI_TEXT,
+     .offset = offsetof(apply_args, inputs[1]),
+     .help = "keys, with the batch and seq_len of q"},
+    {.name = "output",
+     .letter = 'o',
+     .argument = "FOLDER",
+     .type = CLI_TEXT,
+     .offset = offsetof(apply_args, output),
+     .help = "where q.npy and k.npy go, with the dtype and shape of the inputs; made "
+             "if it does not exist"},
+    {.name = "layout",
+     .argument = "ORDER",
+     .type = CLI_CHOICE,
+     .choices = layouts,
+     .offset = offsetof(apply_args, layout),
+     .help = "axes of the files: bshd (default: batch, seq_len, heads, head_dim) or "
+             "bhsd.  Three axes: no batch.  Two: one head"},
+    {.name = "positions",
+     .letter = 'p',
+     .argument = "START|IDS.npy",
+     .type = CLI_TEXT,
+     .offset = offsetof(apply_args, positions),
+     .help = "position of the first token (default 0), or int64 or int32 ids of shape "
+             "(seq_len), (batch, seq_len), (axes, seq_len) or (axes, batch, seq_len)"},
+    CLI_ROPE_OPTIONS(apply_args),
+    {.name = "bf16",
+     .type = CLI_FLAG,
+     .offset = offsetof(apply_args, bf16),
+     .help = "the files are uint16 that hold bfloat16"}};
+
+const cli_verb cli_verb_apply = {
+    .name = "apply",
+    .summary = "rotate q and k to their positions, file to file",
+    .operands = "MODEL",
+    .about =
+        "Reads float32, float16 or bfloat16 tensors and writes them rotated as the\n"
+        "model's attention does it.  Larger than memory is fine.\n"
+        "\n" CLI_MODEL_HELP,
+    .examples =
+        "posenc apply llama-3.1-8b --q examples/data/q.npy -o out\n"
+        "posenc apply llama-3.1-8b --q examples/data/q.npy --positions 1000 -o out",
+    .options = options,
+    .num_options = CLI_COUNT(options),
+    .num_operands = 1,
+    .run = run};

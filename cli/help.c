@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * help.c - posenc VERB --help, from the option table
+ */
+#include "options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { HELP_COLUMN = 28, WIDTH = 80 };
+
+/* Breaks a help text between words, under its first line. */
+static void print_wrapped(const char *text)
+{
+    int column = HELP_COLUMN;
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " ");
+        int is_first = column == HELP_COLUMN;
+        if (!is_first && column + 1 + length > WIDTH) {
+            (void)printf("\n%*s", HELP_COLUMN, "");
+            column = HELP_COLUMN;
+            is_first = 1;
+        }
+        column += printf("%s%.*s", is_first ? "" : " ", length, text);
+        text += length + (text[length] == ' ');
+    }
+    (void)putchar('\n');
+}
+
+/* Indents every line of a text. */
+static void print_indented(const char *text)
+{
+    while (*text != '\0') {
+        int length = (int)strcspn(text, "\n");
+        (void)printf("  %.*s\n", length, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
+static void print_option(const cli_option *option)
+{
+    char left[96];
+    char letter[8] = "    ";
+    if (option->letter)
+        (void)snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    int width =
+        snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name,
+                 option->argument ? " " : "", option->argument ? option->argument : "");
+    if (width + 2 > HELP_COLUMN)
+        (void)printf("%s\n%*s", left, HELP_COLUMN, "");
+    else
+        (void)printf("%-*s", HELP_COLUMN, left);
+    print_wrapped(option->help);
+}
+
+void cli_print_help(const cli_verb *verb)
+{
+    static const cli_option help = {.name = "help", .letter = 'h', .help = "this text"};
+    (void)printf("posenc %s - %s\n\nUsage: posenc %s%s%s [options]\n\n%s\n\nOptions:\n",
+                 verb->name, verb->summary, verb->name, *verb->operands ? " " : "",
+                 verb->operands, verb->about);
+    for (size_t i = 0; i < verb->num_options; i++)
+        print_option(&verb->options[i]);
+    print_option(&help);
+    (void)puts("\nExamples:");
+    print_indented(verb->examples);
+}

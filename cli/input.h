@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * input.h - a file, a folder or standard input as a checkpoint
+ */
+#ifndef POSENC_CLI_INPUT_H
+#define POSENC_CLI_INPUT_H
+
+#include "cli.h"
+
+#include "posenc/model.h"
+
+/* path "-": standard input; *name is what messages call it.  Says what went wrong and
+ * returns an exit code. */
+int cli_input_open(pe_checkpoint **out, const char **name, const char *path);
+
+#endif /* POSENC_CLI_INPUT_H */

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * inspect.c - posenc inspect: what a model does with positions, and how we know
+ */
+#include "inspect_json.h"
+#include "model_arg.h"
+#include "names.h"
+#include "report.h"
+#include "sites.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct inspect_args {
+    int64_t seq_len;
+    int32_t json;
+} inspect_args;
+
+enum { LABEL_WIDTH = 18, MAX_VALUE_WIDTH = 24 };
+
+static void print_label(const char *label)
+{
+    (void)printf("  %-*s", LABEL_WIDTH, label);
+}
+
+/* "llama-3.1-8b: rope, 32 layers, 32 heads, 8 for keys" */
+static void print_summary(const cli_model *model)
+{
+    const pe_model_info *info = pe_model_get_info(model->model);
+    (void)printf("%s: %s", model->name, info->method);
+    if (info->num_layers > 0)
+        (void)printf(", %d layers", (int)info->num_layers);
+    if (info->num_heads > 0)
+        (void)printf(", %d heads", (int)info->num_heads);
+    if (info->num_kv_heads > 0 && info->num_kv_heads != info->num_heads)
+        (void)printf(" (%d for keys)", (int)info->num_kv_heads);
+    (void)putchar('\n');
+    if (info->trained_len > 0)
+        (void)printf("trained on %lld tokens", (long long)info->trained_len);
+    if (info->trained_len > 0 && info->extended_len > info->trained_len)
+        (void)printf(", extended to %lld", (long long)info->extended_len);
+    if (info->trained_len > 0)
+        (void)putchar('\n');
+}
+
+static void print_number(const char *name, double value)
+{
+    cli_number number;
+    if (value != 0)
+        (void)printf(", %s %s", name, cli_double(&number, value));
+}
+
+static void print_scaling(const pe_freqs *freqs)
+{
+    print_label("rope_type");
+    (void)fputs(cli_choice_name(cli_rope_type_names, freqs->rope_type), stdout);
+    print_number("factor", freqs->factor);
+    print_number("low_freq_factor", freqs->low_freq_factor);
+    print_number("high_freq_factor", freqs->high_freq_factor);
+    print_number("beta_fast", freqs->beta_fast);
+    print_number("beta_slow", freqs->beta_slow);
+    print_number("mscale", freqs->mscale);
+    print_number("mscale_all_dim", freqs->mscale_all_dim);
+    print_number("partial_rotary_factor", freqs->partial_rotary_factor);
+    print_number("original_max_position_embeddings",
+                 (double)freqs->original_max_position_embeddings);
+    (void)putchar('\n');
+}
+
+static void print_rope(const pe_rope_spec *spec, const pe_rope_info *info)
+{
+    cli_number number;
+    print_label("pairing");
+    (void)fputs(cli_choice_name(cli_pairing_names, spec->pairs.pairing), stdout);
+    if (spec->pairs.out_pairing != 0 && spec->pairs.out_pairing != spec->pairs.pairing)
+        (void)printf(", %s in the output",
+                     cli_choice_name(cli_pairing_names, spec->pairs.out_pairing));
+    if (spec->pairs.reversed)
+        (void)fputs(", reversed", stdout);
+    (void)putchar('\n');
+    print_label("dims");
+    (void)printf("%d of %d turn", (int)info->rotary_dim, (int)info->head_dim);
+    if (spec->pairs.rotary_start != 0)
+        (void)printf(", from %d on", (int)spec->pairs.rotary_start);
+    (void)putchar('\n');
+    if (info->num_axes > 1) {
+        print_label("axes");
+        (void)printf("%d, %s:", (int)info->num_axes,
+                     cli_choice_name(cli_axis_names, spec->axes.map));
+        for (int32_t a = 0; a < info->num_axes; a++)
+            (void)printf(" %d", (int)spec->axes.section[a]);
+        (void)putchar('\n');
+    }
+    if (spec->freqs.rope_theta != 0) {
+        print_label("rope_theta");
+        (void)puts(cli_double(&number, spec->freqs.rope_theta));
+    }
+    print_scaling(&spec->freqs);
+    print_label("attention_factor");
+    (void)puts(cli_double(&number, info->attention_factor));
+    if (info->softmax_factor != 1) {
+        print_label("softmax_factor");
+        (void)puts(cli_double(&number, info->softmax_factor));
+    }
+    print_label("inv_freq");
+    (void)printf("%s", cli_double(&number, info->inv_freq[0]));
+    (void)printf(" ... %s (%d pairs)\n",
+                 cli_double(&number, info->inv_freq[info->num_pairs - 1]),
+                 (int)info->num_pairs);
+    if (info->seq_len_max < INT64_MAX) {
+        print_label("right for lengths");
+        (void)printf("%lld to %lld\n", (long long)info->seq_len_min,
+                     (long long)info->seq_len_max);
+    }
+}
+
+static int print_site(const cli_model *model, const cli_site_group *group)
+{
+    const char *role = cli_choice_name(cli_role_names, group->role);
+    (void)printf("\nlayers %s, %s attention\n", group->layers, role);
+    if (group->rope < 0) {
+        if (pe_model_get_info(model->model)->num_ropes > 0)
+            (void)puts("  no rotation (NoPE)");
+        return CLI_DONE;
+    }
+    pe_rope_spec spec = {.struct_size = sizeof spec};
+    pe_rope *plan;
+    pe_error error;
+    if (pe_model_rope_spec(model->model, group->rope, &spec, &error) != PE_OK ||
+        pe_rope_create(&plan, &spec, NULL, &error) != PE_OK)
+        return cli_fail_with(model->name, &error);
+    print_rope(&spec, pe_rope_get_info(plan));
+    pe_rope_destroy(plan);
+    return CLI_DONE;
+}
+
+static void print_bias(const pe_model *model)
+{
+    pe_bias_spec spec;
+    for (int32_t i = 0; i < pe_model_get_info(model)->num_biases; i++) {
+        spec = (pe_bias_spec){.struct_size = sizeof spec};
+        if (pe_model_bias_spec(model, i, &spec, NULL) != PE_OK)
+            continue;
+        (void)printf("\n%s, %s, %d heads\n", cli_choice_name(cli_bias_names, spec.type),
+                     cli_choice_name(cli_form_names, spec.form), (int)spec.num_heads);
+        if (spec.type == PE_BIAS_ALIBI) {
+            print_label("slopes");
+            (void)printf("%s recipe",
+                         cli_choice_name(cli_recipe_names, spec.slope_recipe));
+            print_number("max_bias", spec.max_bias);
+            print_number("scale", spec.scale);
+            (void)putchar('\n');
+        }
+    }
+}
+
+static void print_absolute(const pe_model *model)
+{
+    pe_sinusoidal_spec sinusoidal = {.struct_size = sizeof sinusoidal};
+    pe_learned_spec learned = {.struct_size = sizeof learned};
+    if (pe_model_sinusoidal_spec(model, &sinusoidal, NULL) == PE_OK)
+        (void)printf("\nsinusoidal, %s, width %d, added to the input\n",
+                     cli_choice_name(cli_order_names, sinusoidal.order),
+                     (int)sinusoidal.model_dim);
+    if (pe_model_learned_spec(model, &learned, NULL) == PE_OK)
+        (void)printf("\nlearned table, row = position + %d, added to the input\n",
+                     (int)learned.position_offset);
+}
+
+static void print_fields(const pe_model *model)
+{
+    const pe_field *field;
+    int name_width = 0, value_width = 0;
+    for (int32_t i = 0; (field = pe_model_field(model, i)) != NULL; i++) {
+        int name = (int)strlen(field->name), value = (int)strlen(field->value);
+        name_width = name > name_width ? name : name_width;
+        value_width =
+            value > value_width && value <= MAX_VALUE_WIDTH ? value : value_width;
+    }
+    (void)puts("\nwhere the values come from");
+    for (int32_t i = 0; (field = pe_model_field(model, i)) != NULL; i++) {
+        (void)printf("  %-*s  %-*s  %-11s", name_width, field->name, value_width,
+                     field->value, cli_choice_name(cli_source_names, field->source));
+        if (field->path != NULL)
+            (void)printf("  %s", field->path);
+        if (field->source != PE_STATED && field->reason != NULL && *field->reason)
+            (void)printf("%s%s", field->path ? ": " : "  ", field->reason);
+        (void)putchar('\n');
+    }
+}
+
+static void print_notes(const pe_model *model)
+{
+    const pe_note *note;
+    for (int32_t i = 0; (note = pe_model_note(model, i)) != NULL; i++)
+        (void)printf("%s%s: %s%s%s%s\n", i == 0 ? "\n" : "",
+                     cli_choice_name(cli_level_names, note->level), note->text,
+                     note->path ? " (" : "", note->path ? note->path : "",
+                     note->path ? ")" : "");
+}
+
+static int print_text(const cli_model *model)
+{
+    cli_site_groups groups;
+    int status = cli_sites_group(&groups, model->model);
+    if (status != CLI_DONE)
+        return status;
+    print_summary(model);
+    print_notes(model->model);
+    for (size_t i = 0; i < groups.count && status == CLI_DONE; i++)
+        status = print_site(model, &groups.items[i]);
+    cli_sites_release(&groups);
+    if (status != CLI_DONE)
+        return status;
+    print_bias(model->model);
+    print_absolute(model->model);
+    print_fields(model->model);
+    return CLI_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    inspect_args args = {0};
+    const char *argument;
+    int status = cli_parse(&cli_verb_inspect, argc, argv, &args, &argument);
+    if (status != CLI_CONTINUE)
+        return status;
+    cli_model model;
+    status = cli_model_open(&model, argument, args.seq_len);
+    if (status != CLI_DONE)
+        return status;
+    status = args.json ? cli_inspect_json(&model) : print_text(&model);
+    cli_model_close(&model);
+    return status;
+}
+
+static const cli_option options[] = {
+    {.name = "seq-len",
+     .argument = "N",
+     .type = CLI_INTEGER,
+     .min = 1,
+     .max = INT64_MAX,
+     .offset = offsetof(inspect_args, seq_len),
+     .help =
+         "total length served, for what depends on it; default: the trained length"},
+    {.name = "json",
+     .type = CLI_FLAG,
+     .offset = offsetof(inspect_args, json),
+     .help = "schema posenc.inspect/1"}};
+
+const cli_verb cli_verb_inspect = {
+    .name = "inspect",
+    .summary = "what a model does with positions, and how we know",
+    .operands = "MODEL",
+    .about =
+        "Method, pairing, dims, frequencies and scaling of each group of layers, and\n"
+        "where every value comes from: stated in the file, derived from it, "
+        "defaulted,\n"
+        "or conflicting (the file says several things; which won, and why).\n"
+        "\n" CLI_MODEL_HELP,
+    .examples = "posenc inspect llama-3.1-8b\n"
+                "posenc inspect gemma-3-4b --json",
+    .options = options,
+    .num_options = CLI_COUNT(options),
+    .num_operands = 1,
+    .run = run};

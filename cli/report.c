@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * report.c - numbers and JSON on stdout
+ *
+ * JSON has no NaN and no infinity: such a value becomes null. */
+#include "report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *cli_double(cli_number *out, double value)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf(out->text, sizeof out->text, "%.*g", digits, value);
+        if (strtod(out->text, NULL) == value)
+            break;
+    }
+    return out->text;
+}
+
+const char *cli_float(cli_number *out, float value)
+{
+    for (int digits = 6; digits <= 9; digits++) {
+        (void)snprintf(out->text, sizeof out->text, "%.*g", digits, (double)value);
+        if (strtof(out->text, NULL) == value)
+            break;
+    }
+    return out->text;
+}
+
+static json_object *json_number(double value)
+{
+    cli_number number;
+    return isfinite(value) ? json_object_new_double_s(value, cli_double(&number, value))
+                           : NULL;
+}
+
+static void set(json_object *object, const char *key, json_object *value)
+{
+    (void)json_object_object_add(object, key, value);
+}
+
+void cli_json_set_text(json_object *object, const char *key, const char *value)
+{
+    set(object, key, value ? json_object_new_string(value) : NULL);
+}
+
+void cli_json_set_integer(json_object *object, const char *key, int64_t value)
+{
+    set(object, key, json_object_new_int64(value));
+}
+
+void cli_json_set_number(json_object *object, const char *key, double value)
+{
+    set(object, key, json_number(value));
+}
+
+void cli_json_text(json_object *object, const char *key, const char *value)
+{
+    if (value != NULL)
+        cli_json_set_text(object, key, value);
+}
+
+void cli_json_integer(json_object *object, const char *key, int64_t value)
+{
+    if (value != 0)
+        cli_json_set_integer(object, key, value);
+}
+
+void cli_json_number(json_object *object, const char *key, double value)
+{
+    if (value != 0)
+        cli_json_set_number(object, key, value);
+}
+
+void cli_json_flag(json_object *object, const char *key, int value)
+{
+    if (value)
+        set(object, key, json_object_new_boolean(1));
+}
+
+void cli_json_numbers(json_object *object, const char *key, const double *values,
+                      int64_t count)
+{
+    if (values == NULL)
+        return;
+    json_object *array = json_object_new_array();
+    for (int64_t i = 0; i < count; i++)
+        (void)json_object_array_add(array, json_number(values[i]));
+    set(object, key, array);
+}
+
+json_object *cli_json_floats(const float *values, int64_t count)
+{
+    json_object *array = json_object_new_array();
+    for (int64_t i = 0; i < count; i++)
+        (void)json_object_array_add(array, json_number((double)values[i]));
+    return array;
+}
+
+json_object *cli_json_start(const char *schema)
+{
+    json_object *object = json_object_new_object();
+    cli_json_set_text(object, "schema", schema);
+    return object;
+}
+
+int cli_json_print(json_object *object)
+{
+    const char *text = json_object_to_json_string_ext(
+        object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+                    JSON_C_TO_STRING_NOSLASHESCAPE);
+    if (text != NULL)
+        (void)puts(text);
+    (void)json_object_put(object);
+    return text != NULL ? CLI_DONE : cli_fail(CLI_FAILED, "out of memory");
+}
+
+int cli_finish_output(int code)
+{
+    errno = 0;
+    int failed = ferror(stdout);
+    if (fclose(stdout) == 0 && !failed)
+        return code;
+    if (errno == EPIPE || code != CLI_DONE)
+        return code != CLI_DONE ? code : CLI_FAILED;
+    return cli_fail(CLI_FAILED, "standard output could not be written: %s",
+                    errno ? strerror(errno) : "write error");
+}

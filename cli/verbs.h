@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * verbs.h - every verb, each in the file of its name
+ */
+#ifndef POSENC_CLI_VERBS_H
+#define POSENC_CLI_VERBS_H
+
+#include "options.h"
+
+extern const cli_verb cli_verb_inspect;
+extern const cli_verb cli_verb_presets;
+extern const cli_verb cli_verb_freqs;
+extern const cli_verb cli_verb_table;
+extern const cli_verb cli_verb_apply;
+
+#endif /* POSENC_CLI_VERBS_H */
