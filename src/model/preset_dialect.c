@@ -30,9 +30,9 @@ typedef struct key {
 } key;
 
 static const char *const pairings[] = {NULL, "half-split", "interleaved"};
-static const char *const rope_types[] = {"default", "linear",      "ntk",
-                                         "dynamic", "yarn",        "longrope",
-                                         "llama3",  "proportional"};
+static const char *const rope_types[] = {"default", "linear",       "ntk",
+                                         "dynamic", "yarn",         "longrope",
+                                         "llama3",  "proportional", "custom"};
 static const char *const mscale_rules[] = {"hf", "deepseek", "ignore"};
 static const char *const axis_maps[] = {"single", "chunked", "interleaved",
                                         "imrope", "ernie",   "split"};
@@ -44,20 +44,21 @@ static const char *const orders[] = {NULL, "sin-cos-interleaved", "sin-cos-halve
 static const char *const roles[] = {"self",     "cross",   "indexer",
                                     "compress", "encoder", "vision"};
 
+#define LIST(words)  words, (int32_t)PE_COUNT(words)
 #define ROPE(member) offsetof(pe_rope_spec, member)
 
 /* clang-format off */
 static const key rope_keys[] = {
-    {"pairing",               WORD, ROPE(pairs.pairing), pairings, 3},
-    {"out_pairing",           WORD, ROPE(pairs.out_pairing), pairings, 3},
+    {"pairing",               WORD, ROPE(pairs.pairing), LIST(pairings)},
+    {"out_pairing",           WORD, ROPE(pairs.out_pairing), LIST(pairings)},
     {"head_dim",              INT32, ROPE(head_dim), NULL, 0},
     {"rotary_dim",            INT32, ROPE(pairs.rotary_dim), NULL, 0},
     {"rotary_start",          INT32, ROPE(pairs.rotary_start), NULL, 0},
     {"reversed",              INT32, ROPE(pairs.reversed), NULL, 0},
-    {"axis_map",              WORD, ROPE(axes.map), axis_maps, 6},
+    {"axis_map",              WORD, ROPE(axes.map), LIST(axis_maps)},
     {"mrope_section",         SECTION, ROPE(axes.section), NULL, 0},
     {"rope_theta",            NUMBER, ROPE(freqs.rope_theta), NULL, 0},
-    {"rope_type",             WORD, ROPE(freqs.rope_type), rope_types, 8},
+    {"rope_type",             WORD, ROPE(freqs.rope_type), LIST(rope_types)},
     {"factor",                NUMBER, ROPE(freqs.factor), NULL, 0},
     {"attention_factor",      NUMBER, ROPE(freqs.attention_factor), NULL, 0},
     {"max_position_embeddings", INT64, ROPE(freqs.max_position_embeddings), NULL, 0},
@@ -68,29 +69,30 @@ static const key rope_keys[] = {
     {"truncate",              FALSE_IS_1, ROPE(freqs.no_truncate), NULL, 0},
     {"mscale",                NUMBER, ROPE(freqs.mscale), NULL, 0},
     {"mscale_all_dim",        NUMBER, ROPE(freqs.mscale_all_dim), NULL, 0},
-    {"mscale_rule",           WORD, ROPE(freqs.mscale_rule), mscale_rules, 3},
+    {"mscale_rule",           WORD, ROPE(freqs.mscale_rule), LIST(mscale_rules)},
     {"low_freq_factor",       NUMBER, ROPE(freqs.low_freq_factor), NULL, 0},
     {"high_freq_factor",      NUMBER, ROPE(freqs.high_freq_factor), NULL, 0},
     {"partial_rotary_factor", NUMBER, ROPE(freqs.partial_rotary_factor), NULL, 0},
     {"short_factor",          NUMBERS, ROPE(freqs.short_factor), NULL, 0},
     {"long_factor",           NUMBERS, ROPE(freqs.long_factor), NULL, 0},
+    {"inv_freq",              NUMBERS, ROPE(freqs.inv_freq), NULL, 0},
 };
 
 #define BIAS(member) offsetof(pe_bias_spec, member)
 static const key bias_keys[] = {
-    {"type",         WORD, BIAS(type), bias_types, 3},
-    {"form",         WORD, BIAS(form), forms, 4},
+    {"type",         WORD, BIAS(type), LIST(bias_types)},
+    {"form",         WORD, BIAS(form), LIST(forms)},
     {"num_heads",    INT32, BIAS(num_heads), NULL, 0},
     {"max_bias",     NUMBER, BIAS(max_bias), NULL, 0},
     {"scale",        NUMBER, BIAS(scale), NULL, 0},
-    {"round_to",     WORD, BIAS(round_to), dtypes, 4},
+    {"round_to",     WORD, BIAS(round_to), LIST(dtypes)},
     {"num_buckets",  INT32, BIAS(num_buckets), NULL, 0},
     {"max_distance", INT64, BIAS(max_distance), NULL, 0},
 };
 
 #define SINE(member) offsetof(pe_sinusoidal_spec, member)
 static const key sinusoidal_keys[] = {
-    {"order",                WORD, SINE(order), orders, 4},
+    {"order",                WORD, SINE(order), LIST(orders)},
     {"model_dim",            INT32, SINE(model_dim), NULL, 0},
     {"num_axes",             INT32, SINE(num_axes), NULL, 0},
     {"base",                 NUMBER, SINE(base), NULL, 0},
