@@ -21,6 +21,7 @@ MAY_INCLUDE = {
     "learned": KERNEL | {"absolute"},
     "alibi": KERNEL,
     "positions": KERNEL,
+    "temperature": KERNEL,
     "thread": {"base"},
     "attention": KERNEL | {"rope", "alibi", "positions"},
     "model": {"base"},
