@@ -12,7 +12,7 @@
 
 static unsigned bits_of(mpfr_t x)
 {
-    const float f = mpfr_get_flt(x, MPFR_RNDN);
+    const float f = mpfr_zero_p(x) ? 0 : mpfr_get_flt(x, MPFR_RNDN); /* no -0 */
     unsigned bits;
     memcpy(&bits, &f, sizeof bits);
     return bits;
