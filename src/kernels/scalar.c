@@ -21,16 +21,17 @@ static int64_t table_row(int64_t position, const uint64_t *hi, const uint64_t *l
     return num_unsure;
 }
 
-/* Element strides between pairs and between the two of a pair. */
+/* Element strides between pairs and between the two of a pair.  Products of floats are
+ * exact in double, so each element is rounded once after the sum. */
 static inline void rotate(const float *x, int64_t x_pair, int64_t x_other, float *y,
                           int64_t y_pair, int64_t y_other, const float *cosine,
                           const float *sine, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
-        const float a = x[i * x_pair], b = x[i * x_pair + x_other];
-        const float c = cosine[i], s = sine[i];
-        y[i * y_pair] = a * c - b * s;
-        y[i * y_pair + y_other] = a * s + b * c;
+        const double a = x[i * x_pair], b = x[i * x_pair + x_other];
+        const double c = cosine[i], s = sine[i];
+        y[i * y_pair] = (float)(a * c - b * s);
+        y[i * y_pair + y_other] = (float)(a * s + b * c);
     }
 }
 
