@@ -239,7 +239,9 @@ static pe_status fill_frequencies(pe_rope *rope, const pe_rope_spec *spec,
         fill_ggml(rope, &rule, inv_freq, &result);
     }
     for (int32_t i = 0; i < n; i++) {
-        inv_freq_out[i] = pe_wide_to_double(inv_freq[i]);
+        inv_freq_out[i] = rope->angles == PE_ANGLES_HF_F32
+                              ? (double)rope->hf_inv_freq[i]
+                              : pe_wide_to_double(inv_freq[i]);
         pe_turns_set(&rope->turns, i, inv_freq[i]);
     }
     const pe_wide one = pe_wide_from_int(1);
