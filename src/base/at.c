@@ -53,6 +53,27 @@ static pe_status check_values(const pe_positions *at, int64_t batch, int64_t seq
     return PE_OK;
 }
 
+/* The last token of a run must still be an int64. */
+static pe_status check_runs(const pe_positions *at, int64_t batch, int64_t seq_len,
+                            const char *name, pe_error *error)
+{
+    if (at->ids != NULL || seq_len < 2)
+        return PE_OK;
+    const int64_t limit = INT64_MAX - (seq_len - 1);
+    for (int64_t b = 0; at->starts != NULL && b < batch; b++)
+        if (at->starts[b] > limit)
+            return pe_fail(error, PE_E_POSITION,
+                           "%s.starts[%lld] is %lld, must be at most %lld for %lld "
+                           "tokens",
+                           name, (long long)b, (long long)at->starts[b],
+                           (long long)limit, (long long)seq_len);
+    if (at->start > limit)
+        return pe_fail(error, PE_E_POSITION,
+                       "%s.start is %lld, must be at most %lld for %lld tokens", name,
+                       (long long)at->start, (long long)limit, (long long)seq_len);
+    return PE_OK;
+}
+
 pe_status pe_at_check(const pe_positions *at, int64_t batch, int64_t seq_len,
                       int32_t plan_axes, int allow_values, const char *name,
                       pe_error *error)
@@ -73,7 +94,9 @@ pe_status pe_at_check(const pe_positions *at, int64_t batch, int64_t seq_len,
         return pe_fail(error, PE_E_ARGUMENT,
                        "%s.values is set, this operation takes whole positions", name);
     const pe_status status = check_planes(at, batch, seq_len, plan_axes, name, error);
-    if (status != PE_OK || at->values == NULL)
+    if (status != PE_OK)
         return status;
+    if (at->values == NULL)
+        return check_runs(at, batch, seq_len, name, error);
     return check_values(at, batch, seq_len, name, error);
 }

@@ -11,13 +11,13 @@
 
 /* One source, reserved fields, axes.  plan_axes: axes that the plan has; allow_values:
  * fractional positions make sense.  Every value is checked to be finite and within
- * 2^52, so that nothing fails after the first write.  name: "at", "q_at". */
+ * 2^52, every run of positions to end within int64, so that nothing fails after the
+ * first write.  name: "at", "q_at". */
 pe_status pe_at_check(const pe_positions *at, int64_t batch, int64_t seq_len,
                       int32_t plan_axes, int allow_values, const char *name,
                       pe_error *error);
 
-/* Whole position of (axis, b, t); at has no values.  Positions wrap modulo 2^64, as
- * exact phases do. */
+/* Whole position of (axis, b, t); at has no values. */
 static inline int64_t pe_at_id(const pe_positions *at, int32_t axis, int64_t b,
                                int64_t t)
 {
@@ -26,7 +26,7 @@ static inline int64_t pe_at_id(const pe_positions *at, int32_t axis, int64_t b,
         return at->ids[plane + b * at->batch_stride + t];
     }
     const int64_t start = at->starts != NULL ? at->starts[b] : at->start;
-    return (int64_t)((uint64_t)start + (uint64_t)t);
+    return start + t;
 }
 
 /* Fractional position; at has values. */

@@ -94,6 +94,14 @@ static pe_status check_counts(const pe_tensor *x, const char *name, pe_error *er
             return pe_fail(error, PE_E_SHAPE, "%s.%s is %lld, must be at least %lld",
                            name, counts[i].field, (long long)counts[i].value,
                            (long long)counts[i].min);
+    int64_t elements = x->dim;
+    for (size_t i = 0; i < 3; i++)
+        if (!pe_mul_i64(elements, counts[i].value, &elements))
+            return pe_fail(error, PE_E_SHAPE,
+                           "%s is (%lld, %lld, %lld, %lld), more elements than int64 "
+                           "can count",
+                           name, (long long)x->batch, (long long)x->seq_len,
+                           (long long)x->num_heads, (long long)x->dim);
     if (x->reserved != 0)
         return pe_fail(error, PE_E_ARGUMENT, "%s.reserved is %d, must be 0", name,
                        x->reserved);
