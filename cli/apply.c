@@ -234,6 +234,21 @@ static int work(apply_job *job)
     return status;
 }
 
+/* Standard input can be read once. */
+static int check_stdin(const apply_args *args, const char *model)
+{
+    const char *const paths[] = {model, args->inputs[0], args->inputs[1],
+                                 args->positions};
+    int count = 0;
+    for (size_t i = 0; i < CLI_COUNT(paths); i++)
+        count += paths[i] != NULL && strcmp(paths[i], "-") == 0;
+    return count <= 1 ? CLI_DONE
+                      : cli_fail(CLI_USAGE,
+                                 "- stands for standard input %d times, "
+                                 "must be at most once",
+                                 count);
+}
+
 static int run(int argc, char **argv)
 {
     apply_args args = {.rope = CLI_ROPE_DEFAULTS};
@@ -245,6 +260,9 @@ static int run(int argc, char **argv)
         return cli_fail(CLI_USAGE, "--q FILE.npy is missing: what to rotate");
     if (args.output == NULL)
         return cli_fail(CLI_USAGE, "-o FOLDER is missing: where to write");
+    status = check_stdin(&args, argument);
+    if (status != CLI_DONE)
+        return status;
     apply_job job = {.args = &args, .buffer = malloc(PIECE_SIZE)};
     if (job.buffer == NULL)
         return cli_fail(CLI_FAILED, "out of memory");

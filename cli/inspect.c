@@ -65,6 +65,8 @@ static void print_scaling(const pe_freqs *freqs)
     print_number("partial_rotary_factor", freqs->partial_rotary_factor);
     print_number("original_max_position_embeddings",
                  (double)freqs->original_max_position_embeddings);
+    if (freqs->no_truncate)
+        (void)fputs(", not truncated", stdout);
     (void)putchar('\n');
 }
 
@@ -118,7 +120,8 @@ static void print_rope(const pe_rope_spec *spec, const pe_rope_info *info)
 static int print_site(const cli_model *model, const cli_site_group *group)
 {
     const char *role = cli_choice_name(cli_role_names, group->role);
-    (void)printf("\nlayers %s, %s attention\n", group->layers, role);
+    (void)printf("\nlayer%s %s, %s attention\n",
+                 strpbrk(group->layers, ",-") != NULL ? "s" : "", group->layers, role);
     if (group->rope < 0) {
         if (pe_model_get_info(model->model)->num_ropes > 0)
             (void)puts("  no rotation (NoPE)");
@@ -168,6 +171,7 @@ static void print_absolute(const pe_model *model)
                      (int)learned.position_offset);
 }
 
+/* Long values are cut; --json has them whole. */
 static void print_fields(const pe_model *model)
 {
     const pe_field *field;
@@ -175,13 +179,17 @@ static void print_fields(const pe_model *model)
     for (int32_t i = 0; (field = pe_model_field(model, i)) != NULL; i++) {
         int name = (int)strlen(field->name), value = (int)strlen(field->value);
         name_width = name > name_width ? name : name_width;
-        value_width =
-            value > value_width && value <= MAX_VALUE_WIDTH ? value : value_width;
+        value_width = value > value_width ? value : value_width;
     }
+    value_width = value_width < MAX_VALUE_WIDTH ? value_width : MAX_VALUE_WIDTH;
     (void)puts("\nwhere the values come from");
     for (int32_t i = 0; (field = pe_model_field(model, i)) != NULL; i++) {
-        (void)printf("  %-*s  %-*s  %-11s", name_width, field->name, value_width,
-                     field->value, cli_choice_name(cli_source_names, field->source));
+        int is_long = strlen(field->value) > MAX_VALUE_WIDTH;
+        (void)printf("  %-*s  %-*.*s%s  %-11s", name_width, field->name,
+                     is_long ? MAX_VALUE_WIDTH - 3 : value_width,
+                     is_long ? MAX_VALUE_WIDTH - 3 : value_width, field->value,
+                     is_long ? "..." : "",
+                     cli_choice_name(cli_source_names, field->source));
         if (field->path != NULL)
             (void)printf("  %s", field->path);
         if (field->source != PE_STATED && field->reason != NULL && *field->reason)

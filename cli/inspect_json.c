@@ -83,6 +83,36 @@ static json_object *rope_json(const pe_rope_spec *spec, const pe_rope_info *info
     return rope;
 }
 
+static json_object *bias_json(const pe_bias_spec *spec)
+{
+    json_object *bias = json_object_new_object();
+    cli_json_set_text(bias, "type", cli_choice_name(cli_bias_names, spec->type));
+    cli_json_set_text(bias, "form", cli_choice_name(cli_form_names, spec->form));
+    cli_json_set_integer(bias, "num_heads", spec->num_heads);
+    if (spec->type == PE_BIAS_ALIBI && spec->slopes == NULL)
+        cli_json_set_text(bias, "slope_recipe",
+                          cli_choice_name(cli_recipe_names, spec->slope_recipe));
+    if (spec->slopes != NULL)
+        add(bias, "slopes", cli_json_floats(spec->slopes, spec->num_heads));
+    cli_json_number(bias, "max_bias", spec->max_bias);
+    cli_json_number(bias, "scale", spec->scale);
+    cli_json_integer(bias, "num_buckets", spec->num_buckets);
+    cli_json_integer(bias, "max_distance", spec->max_distance);
+    return bias;
+}
+
+static int add_bias(json_object *object, const char *key, const cli_model *model,
+                    int32_t index)
+{
+    pe_bias_spec spec = {.struct_size = sizeof spec};
+    pe_error error;
+    if (pe_model_bias_spec(model->model, index, &spec, &error) != PE_OK)
+        return cli_fail_with(model->name, &error);
+    if (key != NULL || spec.type == PE_BIAS_ALIBI)
+        add(object, key ? key : "alibi", bias_json(&spec));
+    return CLI_DONE;
+}
+
 static int add_site(json_object *sites, const cli_model *model,
                     const cli_site_group *group)
 {
@@ -90,6 +120,11 @@ static int add_site(json_object *sites, const cli_model *model,
     (void)json_object_array_add(sites, site);
     cli_json_set_text(site, "layers", group->layers);
     cli_json_set_text(site, "role", cli_choice_name(cli_role_names, group->role));
+    if (group->bias >= 0) {
+        int status = add_bias(site, "bias", model, group->bias);
+        if (status != CLI_DONE)
+            return status;
+    }
     if (group->rope < 0)
         return CLI_DONE;
     pe_rope_spec spec = {.struct_size = sizeof spec};
@@ -113,28 +148,6 @@ static int add_sites(json_object *root, const cli_model *model)
         status = add_site(sites, model, &groups.items[i]);
     cli_sites_release(&groups);
     return status;
-}
-
-static void add_biases(json_object *root, const pe_model *model)
-{
-    for (int32_t i = 0; i < pe_model_get_info(model)->num_biases; i++) {
-        pe_bias_spec spec = {.struct_size = sizeof spec};
-        if (pe_model_bias_spec(model, i, &spec, NULL) != PE_OK)
-            continue;
-        json_object *bias = json_object_new_object();
-        cli_json_set_text(bias, "form", cli_choice_name(cli_form_names, spec.form));
-        cli_json_set_integer(bias, "num_heads", spec.num_heads);
-        if (spec.type == PE_BIAS_ALIBI && spec.slopes == NULL)
-            cli_json_set_text(bias, "slope_recipe",
-                              cli_choice_name(cli_recipe_names, spec.slope_recipe));
-        if (spec.slopes != NULL)
-            add(bias, "slopes", cli_json_floats(spec.slopes, spec.num_heads));
-        cli_json_number(bias, "max_bias", spec.max_bias);
-        cli_json_number(bias, "scale", spec.scale);
-        cli_json_integer(bias, "num_buckets", spec.num_buckets);
-        cli_json_integer(bias, "max_distance", spec.max_distance);
-        add(root, cli_choice_name(cli_bias_names, spec.type), bias);
-    }
 }
 
 /* Files without weights still say how large the table is. */
@@ -227,11 +240,12 @@ int cli_inspect_json(const cli_model *model)
     cli_json_integer(root, "trained_len", info->trained_len);
     cli_json_integer(root, "extended_len", info->extended_len);
     int status = add_sites(root, model);
+    if (status == CLI_DONE && info->num_biases > 0)
+        status = add_bias(root, NULL, model, 0);
     if (status != CLI_DONE) {
         (void)json_object_put(root);
         return status;
     }
-    add_biases(root, model->model);
     add_absolute(root, model->model);
     add_provenance(root, model->model);
     add_notes(root, model->model);

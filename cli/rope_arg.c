@@ -65,16 +65,28 @@ static const cli_site_group *group_of(const cli_site_groups *groups,
     return NULL;
 }
 
+/* Self attention, or the first role of a model that has none: a vision tower. */
+static int32_t choose_role(const cli_site_groups *groups, int32_t said)
+{
+    if (said >= 0 || groups->count == 0)
+        return said;
+    for (size_t i = 0; i < groups->count; i++)
+        if (groups->items[i].role == PE_SITE_SELF)
+            return PE_SITE_SELF;
+    return groups->items[0].role;
+}
+
 static int choose_layer(const cli_site_group **out, const cli_model *model,
                         const cli_site_groups *groups, const cli_rope_args *args)
 {
-    const pe_site *site =
-        pe_model_find_site(model->model, (int32_t)args->layer, args->role);
+    int32_t role = choose_role(groups, args->role);
+    const pe_site *site = pe_model_find_site(model->model, (int32_t)args->layer, role);
     if (site == NULL)
-        return cli_fail(CLI_USAGE, "--layer is %lld, must be below %d, with a %s site",
-                        (long long)args->layer,
-                        (int)pe_model_get_info(model->model)->num_layers,
-                        cli_choice_name(cli_role_names, args->role));
+        return cli_fail(CLI_USAGE,
+                        "--layer is %lld, but %s has no %s attention there; posenc "
+                        "inspect lists its layers",
+                        (long long)args->layer, model->name,
+                        cli_choice_name(cli_role_names, role));
     *out = group_of(groups, site);
     if (site->rope < 0)
         return cli_fail(CLI_FAILED, "layer %d of %s has no rotation (NoPE)",
@@ -88,21 +100,23 @@ static int choose_group(const cli_site_group **out, const cli_model *model,
 {
     if (args->layer >= 0)
         return choose_layer(out, model, groups, args);
+    int32_t role = choose_role(groups, args->role);
     *out = NULL;
     for (size_t i = 0; i < groups->count; i++) {
         const cli_site_group *group = &groups->items[i];
-        if (group->role != args->role)
+        if (group->role != role)
             continue;
         if (*out != NULL && (*out)->rope != group->rope)
-            return fail_groups(model, groups, args->role);
+            return fail_groups(model, groups, role);
         *out = *out ? *out : group;
     }
     if (*out == NULL)
-        return cli_fail(CLI_USAGE, "%s has no %s site; posenc inspect lists its sites",
-                        model->name, cli_choice_name(cli_role_names, args->role));
+        return cli_fail(CLI_USAGE,
+                        "%s has no %s attention; posenc inspect lists its layers",
+                        model->name, cli_choice_name(cli_role_names, role));
     if ((*out)->rope < 0)
         return cli_fail(CLI_FAILED, "the %s sites of %s have no rotation (NoPE)",
-                        cli_choice_name(cli_role_names, args->role), model->name);
+                        cli_choice_name(cli_role_names, role), model->name);
     return CLI_DONE;
 }
 

@@ -12,12 +12,12 @@
 typedef struct cli_rope_args {
     int64_t layer; /* -1: not said */
     int64_t seq_len;
-    int32_t role;
+    int32_t role; /* -1: not said */
     int32_t angles;
 } cli_rope_args;
 
 /* clang-format off */
-#define CLI_ROPE_DEFAULTS {.layer = -1}
+#define CLI_ROPE_DEFAULTS {.layer = -1, .role = -1}
 
 /* The entries of an option table whose arguments have a cli_rope_args named rope. */
 #define CLI_ROPE_OPTIONS(args_type)                                                    \
@@ -32,8 +32,8 @@ typedef struct cli_rope_args {
      .type = CLI_CHOICE,                                                               \
      .choices = cli_role_names,                                                        \
      .offset = offsetof(args_type, rope.role),                                         \
-     .help = "which attention of the layer: self (default), cross, indexer, "           \
-             "compress, encoder or vision"},                                           \
+     .help = "which attention of the layer: self (default, where there is one), "       \
+             "cross, indexer, compress, encoder or vision"},                           \
     {.name = "seq-len",                                                                \
      .argument = "N",                                                                  \
      .type = CLI_INTEGER,                                                              \

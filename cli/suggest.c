@@ -51,7 +51,8 @@ const char *cli_suggest(const char *text, const char *(*name_at)(void *, size_t)
             cost = least(cost, 5);
             near = 1;
         }
-        if (near && cost < best_cost) {
+        if (near &&
+            (cost < best_cost || (cost == best_cost && name_length < strlen(best)))) {
             best = name;
             best_cost = cost;
         }

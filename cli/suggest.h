@@ -9,7 +9,7 @@
 
 /* The known name nearest to text, or NULL if none is near: a name that text begins or
  * occurs in, else the one with the fewest single-letter edits, at most a third of its
- * length.  name_at(context, i) lists the names and ends with NULL. */
+ * length; of equals, the shortest.  name_at(context, i) lists the names and ends with NULL. */
 const char *cli_suggest(const char *text, const char *(*name_at)(void *, size_t),
                         void *context);
 

@@ -3,7 +3,8 @@
 #
 # demo.sh POSENC - the main job on a built-in preset, with every step shown
 #
-# q and k are all ones, so that each rotated pair reads (cos - sin, sin + cos).
+# q and k are all ones, so that each rotated pair reads (cos - sin, sin + cos), which can
+# be checked by eye against the table.
 set -euo pipefail
 posenc=$(realpath "$1")
 work=$(mktemp -d)
@@ -25,18 +26,21 @@ show() {
     "$posenc" "$@"
 }
 
-# row FILE HEADS TOKEN: head 0 of one token, its first four elements.
-row() {
-    local start=$((128 + $3 * $2 * 128 * 4))
-    od -A n -t fF -j $start -N 16 "$1"
+# element FILE TOKEN INDEX: one element of head 0 of q.
+element() {
+    od -A n -t fF -j $((128 + ($2 * 32 * 128 + $3) * 4)) -N 4 "$1" | tr -d ' '
 }
 
 ones q.npy 32
 ones k.npy 8
 show inspect llama-3.1-8b
 show apply llama-3.1-8b --q q.npy --k k.npy --positions 1000 -o out
-printf '\nq, head 0, first four elements, before and after:\n'
+printf '\n$ posenc table llama-3.1-8b --positions 1000:1004 --csv   # its first pair\n'
+"$posenc" table llama-3.1-8b --positions 1000:1004 --csv | grep -E 'pair|,0,'
+printf '\nq, head 0, first pair (elements 0 and 64), before and after:\n'
 for token in 0 1 2 3; do
-    printf 'position %d  %s  ->  %s\n' $((1000 + token)) "$(row q.npy 32 $token)" \
-        "$(row out/q.npy 32 $token)"
+    printf 'position %d   (%s, %s)  ->  (%s, %s)\n' $((1000 + token)) \
+        "$(element q.npy $token 0)" "$(element q.npy $token 64)" \
+        "$(element out/q.npy $token 0)" "$(element out/q.npy $token 64)"
 done
+printf 'Every pair reads (cos - sin, sin + cos), since q is all ones.\n'
