@@ -180,6 +180,29 @@ class Checker:
             problem = "CSV and .npy differ"
         self.report(name, problem)
 
+    def imitation(self, name, rope, angles, start, seq_len):
+        """apply turns by the table of the same --angles, which is not the exact one."""
+        dim, half = rope.head_dim, rope.head_dim // 2
+        tables = []
+        for kind in ("exact", angles):
+            self.run("table", rope.model, "-p", f"{start}:{start + seq_len}", "-o",
+                     "t.npy", "--angles", kind)
+            tables.append(npy.read(f"{self.folder}/t.npy")[2])
+        x = self.store("in.npy", "<f4", (seq_len, dim))
+        self.run("apply", rope.model, "--q", "in.npy", "-p", start, "-o", "out",
+                 "--angles", angles)
+        got = npy.read(f"{self.folder}/out/q.npy")[2]
+        problem = "is the exact table" if tables[0] == tables[1] else None
+        for t in range(seq_len):
+            for i in range(half):
+                c, s = (tables[1][(h * seq_len + t) * half + i] for h in (0, 1))
+                a, b = x[t * dim + i], x[t * dim + i + half]
+                for place, want in ((i, a * c - b * s), (i + half, a * s + b * c)):
+                    if not abs(got[t * dim + place] - want) <= 3 * 2**-24 * (
+                            abs(a) + abs(b)):
+                        problem = f"token {t}, element {place}: expected {want}"
+        self.report(name, problem)
+
     def large(self, rope, size):
         """A tensor of zeros, in a file without blocks."""
         heads = 8
@@ -302,6 +325,8 @@ def run(posenc, folder):
                     layout=layout,
                     positions=("full.npy", lambda b, t: [full[(a * 2 + b) * 7 + t]
                                                          for a in range(3)]))
+    for angles in ("hf_f32", "ggml_f32"):
+        check.imitation(f"angles {angles}", llama31, angles, 9000, 11)
     check.interrupt("interrupt", llama31)
     check.full_disk("full disk", llama)
     return check.count, check.failed
