@@ -163,7 +163,8 @@ static void rule_inv_freq(mpfr_t x, const pe_freqs *f, int pair, int i, int d)
                    MPFR_RNDN);
         break;
     case PE_ROPE_PROPORTIONAL: {
-        const double part = f->partial_rotary_factor ? f->partial_rotary_factor : 1;
+        const double part =
+            f->partial_rotary_factor != 0 ? f->partial_rotary_factor : 1;
         if (i >= (int)(part * d / 2))
             mpfr_set_ui(x, 0, MPFR_RNDN);
         mpfr_div_d(x, x, rule_factor(f), MPFR_RNDN);
