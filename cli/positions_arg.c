@@ -33,6 +33,7 @@ static int read_ids(cli_positions *out, cli_npy_in *in)
         return cli_fail(CLI_FAILED, "%s: ids have %d axes, must have 1 to 3", in->name,
                         (int)weight->rank);
     size_t count = (size_t)weight->size / (is_wide ? 8 : 4);
+    out->count = (int64_t)count;
     out->rank = weight->rank;
     memcpy(out->shape, weight->shape, (size_t)weight->rank * sizeof out->shape[0]);
     out->ids = count < SIZE_MAX / 8 ? malloc(8 * count + 8) : NULL;
@@ -104,10 +105,7 @@ int64_t cli_positions_last(const cli_positions *p, int64_t seq_len)
         return seq_len == 0                         ? -1
                : p->start > INT64_MAX - seq_len + 1 ? INT64_MAX
                                                     : p->start + seq_len - 1;
-    int64_t count = 1;
-    for (int32_t i = 0; i < p->rank; i++)
-        count *= p->shape[i];
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < p->count; i++)
         last = p->ids[i] > last ? p->ids[i] : last;
     return last;
 }

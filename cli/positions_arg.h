@@ -11,8 +11,9 @@ typedef struct cli_positions {
     const char *name;
     int64_t *ids; /* NULL: start */
     int64_t start;
+    int64_t count; /* of ids */
     int32_t rank;
-    int64_t shape[3]; /* of ids */
+    int64_t shape[3];
 } cli_positions;
 
 /* text: an integer, the position of token 0, or an .npy of int64 or int32 ids with the

@@ -33,6 +33,9 @@ def make(folder, data):
     npy.write(f"{folder}/ids_rows.npy", "<i4", (2, 5), [0, 1, 2, 3, 4, 9, 8, 7, 6, 5])
     npy.write(f"{folder}/ids_long.npy", "<i8", (6,), range(6))
     npy.write(f"{folder}/ids_float.npy", "<f4", (5,), range(5))
+    npy.write(f"{folder}/q_none.npy", "<f4", (2**40, 0, 6, 16), [])
+    npy.write(f"{folder}/q_no_batch.npy", "<f4", (0, 5, 6, 16), [])
+    npy.write(f"{folder}/ids_none.npy", "<i8", (2**20, 2**20, 0), [])
     with open(f"{folder}/q.npy", "rb") as file:
         whole = file.read()
     with open(f"{folder}/q_cut.npy", "wb") as file:
