@@ -156,6 +156,15 @@ int64_t vec_integer_or(const vec_case *c, json_object *parent, const char *name,
     return value == NULL ? fallback : integer_of(c, value, name);
 }
 
+int vec_flag(const vec_case *c, json_object *parent, const char *name)
+{
+    json_object *value = member(c, parent, name);
+
+    if (!json_object_is_type(value, json_type_boolean))
+        vec_fail(c, "%s is missing or not true or false", name);
+    return json_object_get_boolean(value) != 0;
+}
+
 const char *vec_string(const vec_case *c, json_object *parent, const char *name)
 {
     json_object *value = member(c, parent, name);

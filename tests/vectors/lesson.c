@@ -52,5 +52,6 @@ static void check_dot(vec_case *c)
 
 const vec_kind vec_lesson_kinds[] = {
     {"rope-2d-dot", check_dot},
+    {"sinusoidal", vec_lesson_sinusoidal},
     {NULL, NULL},
 };

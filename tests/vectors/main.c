@@ -25,6 +25,8 @@ static const family_kinds exact_families[] = {
     {"mrope", vec_mrope_kinds},
     {"attn_scale", vec_attn_scale_kinds},
     {"lesson", vec_lesson_kinds},
+    {"sinusoidal", vec_sinusoidal_kinds},
+    {"learned", vec_learned_kinds},
     {NULL, NULL},
 };
 
@@ -40,26 +42,6 @@ static const family_kinds *families = exact_families;
 static const struct {
     const char *family, *kind;
 } skipped[] = {
-    {"sinusoidal", "interleaved"},
-    {"sinusoidal", "halves-marian"},
-    {"sinusoidal", "halves-t2t"},
-    {"sinusoidal", "halves-cosfirst"},
-    {"sinusoidal", "halves-t2t-timescale"},
-    {"sinusoidal", "whisper"},
-    {"sinusoidal", "t2t-padding"},
-    {"sinusoidal", "detr-2d"},
-    {"sinusoidal", "vit-2d"},
-    {"learned", "gather"},
-    {"learned", "gather-past"},
-    {"learned", "opt-offset2"},
-    {"learned", "bart-offset2"},
-    {"learned", "roberta-padding-offset"},
-    {"learned", "gather-grad"},
-    {"learned", "interp-linear-1d"},
-    {"learned", "interp-bicubic"},
-    {"learned", "interp-bilinear"},
-    {"learned", "interp-bicubic-scale"},
-    {"learned", "vit-interp"},
     {"alibi", "slopes"},
     {"alibi", "slopes-biasmax"},
     {"alibi", "bias-causal"},
@@ -74,7 +56,6 @@ static const struct {
     {"attention", "attn-learned"},
     {"attention", "attn-rope"},
     {"attention", "attn-alibi"},
-    {"lesson", "sinusoidal"},
     {"lesson", "alibi-slopes"},
     {"lesson", "alibi-softmax"},
 };

@@ -28,7 +28,10 @@ typedef struct vec_kind {
 
 extern const vec_kind vec_rope_freqs_kinds[], vec_rope_cache_kinds[],
     vec_rope_apply_kinds[], vec_mrope_kinds[], vec_attn_scale_kinds[],
-    vec_lesson_kinds[];
+    vec_lesson_kinds[], vec_sinusoidal_kinds[], vec_learned_kinds[];
+
+/* The lesson's sinusoidal example, which sinusoidal.c knows how to make. */
+void vec_lesson_sinusoidal(vec_case *c);
 
 /* What storing a result as float may add: half an ulp, at values of up to 1 that of 1. */
 double vec_float_rounding(double exact);
@@ -49,6 +52,7 @@ double vec_number_or(const vec_case *c, json_object *parent, const char *name,
 int64_t vec_integer(const vec_case *c, json_object *parent, const char *name);
 int64_t vec_integer_or(const vec_case *c, json_object *parent, const char *name,
                        int64_t fallback);
+int vec_flag(const vec_case *c, json_object *parent, const char *name);
 const char *vec_string(const vec_case *c, json_object *parent, const char *name);
 
 /* All numbers of a (nested) list, in order. */
