@@ -19,11 +19,11 @@ MAY_INCLUDE = {
     "absolute": {"base"},
     "sinusoidal": KERNEL | {"absolute"},
     "learned": KERNEL | {"absolute"},
-    "alibi": KERNEL,
+    "bias": KERNEL,
     "positions": KERNEL,
     "temperature": KERNEL,
     "thread": {"base"},
-    "attention": KERNEL | {"rope", "alibi", "positions"},
+    "attention": KERNEL | {"rope", "bias", "positions"},
     "model": {"base"},
 }
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * row.c - the bias of one head, one query and a run of keys
+ *
+ * In double; whoever stores it rounds once. */
+#include "bias/plan.h"
+
+#include "bias/real.h"
+
+void pe_bias_distances(const pe_bias *bias, double q, const double *k, int64_t n,
+                       double *out)
+{
+    switch (bias->form) {
+    case PE_BIAS_CAUSAL:
+        for (int64_t j = 0; j < n; j++)
+            out[j] = q > k[j] ? k[j] - q : 0;
+        break;
+    case PE_BIAS_BIDIRECTIONAL:
+        for (int64_t j = 0; j < n; j++)
+            out[j] = q > k[j] ? k[j] - q : q - k[j];
+        break;
+    default:
+        for (int64_t j = 0; j < n; j++)
+            out[j] = k[j];
+    }
+}
+
+static double rounded(double x, pe_dtype dtype)
+{
+    switch (dtype) {
+    case PE_F16:
+        return (double)pe_f16_to_f32(pe_f16_from_f32((float)x));
+    case PE_BF16:
+        return (double)pe_bf16_to_f32(pe_bf16_from_f32((float)x));
+    default:
+        return (double)(float)x;
+    }
+}
+
+/* Type promotion in the reference turns positions into round_to before the product
+ * (Falcon: slopes.bfloat16() * arange); the product is rounded, scale comes after.  The
+ * float between is no double rounding for the product: two 11-bit factors fit it. */
+static void imitate(const pe_bias *bias, double slope, int64_t n, double *out)
+{
+    for (int64_t j = 0; j < n; j++) {
+        const double distance = rounded(out[j], bias->round_to);
+        out[j] = bias->scale * rounded(slope * distance, bias->round_to);
+    }
+}
+
+static void alibi_row(const pe_bias *bias, int32_t head, double q, const double *k,
+                      int64_t n, double *out)
+{
+    const double slope = (double)bias->slopes[head];
+    pe_bias_distances(bias, q, k, n, out);
+    if (bias->round_to != 0) {
+        imitate(bias, slope, n, out);
+        return;
+    }
+    const double factor = slope * bias->scale;
+    for (int64_t j = 0; j < n; j++)
+        out[j] *= factor;
+}
+
+int32_t pe_bias_bucket(const pe_bias *bias, double q, double k)
+{
+    const double distance = q > k ? q - k : k - q;
+    int32_t low = 0, high = bias->num_edges - 1;
+    while (low < high) {
+        const int32_t middle = low + (high - low + 1) / 2;
+        if (distance >= bias->edges[middle])
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return k > q ? bias->later_side + low : low;
+}
+
+static void t5_row(const pe_bias *bias, int32_t head, double q, const double *k,
+                   int64_t n, double *out)
+{
+    const int causal = bias->form == PE_BIAS_CAUSAL;
+    for (int64_t j = 0; j < n; j++) {
+        if (causal && k[j] > q) {
+            out[j] = 0;
+            continue;
+        }
+        const int64_t row = pe_bias_bucket(bias, q, k[j]);
+        out[j] = bias->scale * (double)bias->table[row * bias->num_heads + head];
+    }
+}
+
+static void kerple_row(const pe_bias *bias, int32_t head, double q, const double *k,
+                       int64_t n, double *out)
+{
+    const double p = (double)bias->p[head], a = (double)bias->a[head];
+    const int causal = bias->form == PE_BIAS_CAUSAL;
+    for (int64_t j = 0; j < n; j++) {
+        const double distance = q > k[j] ? q - k[j] : causal ? 0 : k[j] - q;
+        if (distance == 0)
+            out[j] = 0;
+        else if (bias->type == PE_BIAS_KERPLE_LOG)
+            out[j] = -bias->scale * p * pe_real_ln1p(a * distance);
+        else
+            out[j] = -bias->scale * a * pe_real_exp(p * pe_real_ln(distance));
+    }
+}
+
+void pe_bias_row(const pe_bias *bias, int32_t head, double q, const double *k,
+                 int64_t n, double *out)
+{
+    switch (bias->type) {
+    case PE_BIAS_ALIBI:
+        alibi_row(bias, head, q, k, n, out);
+        break;
+    case PE_BIAS_T5:
+        t5_row(bias, head, q, k, n, out);
+        break;
+    default:
+        kerple_row(bias, head, q, k, n, out);
+    }
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * softmax.c - softmax of score rows with the bias computed on the way
+ *
+ * Three passes over a row and nothing kept but one chunk: the maximum, the sum of
+ * exponentials, and the quotients.  All in double, summed in eight lanes by key index,
+ * so that only the last rounding to float is visible. */
+#include "bias/scores.h"
+
+#include "base/error.h"
+#include "base/tensor.h"
+#include "bias/real.h"
+
+#include <math.h>
+
+enum { LANES = 8 };
+
+/* e^-104 is below half the smallest float subnormal: such a key's weight is +0. */
+static const double LEAST = -104;
+
+/* scale * x + bias; -infinity where the mask hides the key. */
+static void logits(const pe_scores_job *job, const pe_scores_row *row, int64_t begin,
+                   int64_t n, double *s)
+{
+    double k[PE_BIAS_CHUNK];
+    float x[PE_BIAS_CHUNK];
+    pe_scores_keys(job->k_at, row->b, begin, n, k);
+    pe_bias_row(job->bias, row->head, row->q, k, n, s);
+    pe_vector_load(job->x, row->x, begin, n, x);
+    for (int64_t j = 0; j < n; j++)
+        s[j] += job->scale * (double)x[j];
+    if (job->causal)
+        for (int64_t j = 0; j < n; j++)
+            s[j] = k[j] > row->q ? -INFINITY : s[j];
+}
+
+/* s becomes e^(s - max). */
+static void weights(double *s, int64_t n, double max)
+{
+    for (int64_t j = 0; j < n; j++) {
+        const double t = s[j] - max;
+        const double e = pe_real_exp(t > LEAST ? t : LEAST);
+        s[j] = t > LEAST ? e : 0;
+    }
+}
+
+static int64_t chunk_of(int64_t dim, int64_t begin)
+{
+    return dim - begin < PE_BIAS_CHUNK ? dim - begin : PE_BIAS_CHUNK;
+}
+
+/* The largest logit; *is_number is 0 if one is NaN or +infinity. */
+static double largest(const pe_scores_job *job, const pe_scores_row *row, double *s,
+                      int *is_number)
+{
+    const int64_t dim = job->y->dim;
+    double max = -INFINITY;
+    int good = 1;
+    for (int64_t j0 = 0; j0 < dim; j0 += PE_BIAS_CHUNK) {
+        const int64_t n = chunk_of(dim, j0);
+        logits(job, row, j0, n, s);
+        for (int64_t j = 0; j < n; j++) {
+            good &= s[j] < INFINITY;
+            max = s[j] > max ? s[j] : max;
+        }
+    }
+    *is_number = good;
+    return max;
+}
+
+/* A row of no more keys than a chunk keeps its weights in s from the sum to the end. */
+static double sum_weights(const pe_scores_job *job, const pe_scores_row *row,
+                          double max, double *s)
+{
+    const int64_t dim = job->y->dim;
+    double lanes[LANES] = {0};
+    for (int64_t j0 = 0; j0 < dim; j0 += PE_BIAS_CHUNK) {
+        const int64_t n = chunk_of(dim, j0);
+        if (dim > PE_BIAS_CHUNK)
+            logits(job, row, j0, n, s);
+        weights(s, n, max);
+        int64_t j = 0;
+        for (; j + LANES <= n; j += LANES)
+            for (int lane = 0; lane < LANES; lane++)
+                lanes[lane] += s[j + lane];
+        for (; j < n; j++)
+            lanes[j % LANES] += s[j];
+    }
+    return ((lanes[0] + lanes[4]) + (lanes[2] + lanes[6])) +
+           ((lanes[1] + lanes[5]) + (lanes[3] + lanes[7]));
+}
+
+static void store_constant(const pe_scores_job *job, const pe_scores_row *row,
+                           float value)
+{
+    float y[PE_BIAS_CHUNK];
+    for (int64_t j = 0; j < PE_BIAS_CHUNK; j++)
+        y[j] = value;
+    for (int64_t j0 = 0; j0 < job->y->dim; j0 += PE_BIAS_CHUNK)
+        pe_vector_store(job->y, row->y, j0, chunk_of(job->y->dim, j0), y);
+}
+
+static void softmax_row(const pe_scores_job *job, const pe_scores_row *row)
+{
+    const int64_t dim = job->y->dim;
+    double s[PE_BIAS_CHUNK];
+    float y[PE_BIAS_CHUNK];
+    int is_number;
+    const double max = largest(job, row, s, &is_number);
+    if (!is_number || max == -INFINITY) {
+        store_constant(job, row, is_number ? 0 : NAN);
+        return;
+    }
+    const double sum = sum_weights(job, row, max, s);
+    for (int64_t j0 = 0; j0 < dim; j0 += PE_BIAS_CHUNK) {
+        const int64_t n = chunk_of(dim, j0);
+        if (dim > PE_BIAS_CHUNK) {
+            logits(job, row, j0, n, s);
+            weights(s, n, max);
+        }
+        for (int64_t j = 0; j < n; j++)
+            y[j] = (float)(s[j] / sum);
+        pe_vector_store(job->y, row->y, j0, n, y);
+    }
+}
+
+static void work_rows(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const pe_scores_job *job = arg;
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        pe_scores_row row;
+        if (pe_scores_row_at(job, i, &row))
+            softmax_row(job, &row);
+    }
+}
+
+pe_status pe_bias_softmax(const pe_bias *bias, double scale, pe_mask mask,
+                          const pe_positions *q_at, const pe_positions *k_at,
+                          const pe_tensor *x, const pe_tensor *y, pe_error *error)
+{
+    const pe_status status = pe_scores_check(bias, x, 0, "x", error);
+    if (status != PE_OK)
+        return status;
+    if (!(scale >= -0x1p100 && scale <= 0x1p100))
+        return pe_fail(error, PE_E_ARGUMENT,
+                       "scale is %g, must be finite and at most 2^100 in size", scale);
+    if (mask != PE_MASK_NONE && mask != PE_MASK_CAUSAL)
+        return pe_fail(error, PE_E_ARGUMENT,
+                       "mask is %d, must be PE_MASK_NONE (1) or PE_MASK_CAUSAL (2)",
+                       mask);
+    pe_scores_job job = {.bias = bias,
+                         .q_at = q_at,
+                         .k_at = k_at,
+                         .x = x,
+                         .y = y,
+                         .scale = scale,
+                         .causal = mask == PE_MASK_CAUSAL};
+    return pe_scores_run(&job, work_rows, error);
+}
