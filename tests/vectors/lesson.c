@@ -52,6 +52,8 @@ static void check_dot(vec_case *c)
 
 const vec_kind vec_lesson_kinds[] = {
     {"rope-2d-dot", check_dot},
+    {"alibi-slopes", vec_lesson_alibi_slopes},
+    {"alibi-softmax", vec_lesson_alibi_softmax},
     {"sinusoidal", vec_lesson_sinusoidal},
     {NULL, NULL},
 };

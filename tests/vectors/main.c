@@ -19,15 +19,11 @@ typedef struct family_kinds {
 } family_kinds;
 
 static const family_kinds exact_families[] = {
-    {"rope_freqs", vec_rope_freqs_kinds},
-    {"rope_cache", vec_rope_cache_kinds},
-    {"rope_apply", vec_rope_apply_kinds},
-    {"mrope", vec_mrope_kinds},
-    {"attn_scale", vec_attn_scale_kinds},
-    {"lesson", vec_lesson_kinds},
-    {"sinusoidal", vec_sinusoidal_kinds},
-    {"learned", vec_learned_kinds},
-    {NULL, NULL},
+    {"rope_freqs", vec_rope_freqs_kinds}, {"rope_cache", vec_rope_cache_kinds},
+    {"rope_apply", vec_rope_apply_kinds}, {"mrope", vec_mrope_kinds},
+    {"attn_scale", vec_attn_scale_kinds}, {"alibi", vec_alibi_kinds},
+    {"lesson", vec_lesson_kinds},         {"sinusoidal", vec_sinusoidal_kinds},
+    {"learned", vec_learned_kinds},       {NULL, NULL},
 };
 
 static const family_kinds hf_families[] = {
@@ -42,22 +38,9 @@ static const family_kinds *families = exact_families;
 static const struct {
     const char *family, *kind;
 } skipped[] = {
-    {"alibi", "slopes"},
-    {"alibi", "slopes-biasmax"},
-    {"alibi", "bias-causal"},
-    {"alibi", "bias-symmetric"},
-    {"alibi", "bias-key-only"},
-    {"alibi", "bias-padded"},
-    {"alibi", "bias-far"},
-    {"alibi", "softmax-example"},
-    {"alibi", "softmax-causal"},
-    {"attention", "attn-none"},
-    {"attention", "attn-sinusoidal"},
-    {"attention", "attn-learned"},
-    {"attention", "attn-rope"},
+    {"attention", "attn-none"},    {"attention", "attn-sinusoidal"},
+    {"attention", "attn-learned"}, {"attention", "attn-rope"},
     {"attention", "attn-alibi"},
-    {"lesson", "alibi-slopes"},
-    {"lesson", "alibi-softmax"},
 };
 
 struct counts {
