@@ -138,18 +138,41 @@ static int add_term(const pe_angle_term *term, int64_t i, uint64_t *hi, uint64_t
     return 1;
 }
 
+/* A run of rows in the making, for entries that a kernel hands back. */
+typedef struct {
+    const pe_turns *turns;
+    int64_t position, stride;
+    pe_wide factor;
+    float *cos_out, *sin_out;
+} row_run;
+
+static void redo_entry(void *ctx, int64_t row, int64_t i)
+{
+    const row_run *run = ctx;
+    const int64_t position = (int64_t)((uint64_t)run->position + (uint64_t)row);
+    const pe_angle_term term = {.turns = run->turns, .ids = &position};
+    exact_entry(&term, 1, run->factor, i, run->cos_out + row * run->stride,
+                run->sin_out + row * run->stride);
+}
+
+void pe_angle_rows(const pe_kernels *kernels, const pe_turns *turns, int64_t position,
+                   int64_t rows, const pe_factor *factor, float *cos_out,
+                   float *sin_out, int64_t stride)
+{
+    row_run run = {turns, position, stride, factor->exact, cos_out, sin_out};
+    const pe_table_source source = {turns->hi,     turns->lo,  turns->n,
+                                    factor->value, redo_entry, &run};
+    kernels->table_rows(&source, position, rows, cos_out, sin_out, stride);
+}
+
 void pe_angle_row(const pe_kernels *kernels, const pe_angle_term *terms, int num_terms,
                   const pe_factor *factor, float *cos_out, float *sin_out)
 {
     const int64_t n = terms[0].turns->n;
     if (num_terms == 1 && terms[0].pair_axis == NULL && terms[0].ids != NULL &&
         !terms[0].negative) {
-        int32_t unsure[PE_MAX_PAIRS];
-        const int64_t num_unsure =
-            kernels->table_row(terms[0].ids[0], terms[0].turns->hi, terms[0].turns->lo,
-                               n, factor->value, cos_out, sin_out, unsure);
-        for (int64_t k = 0; k < num_unsure; k++)
-            exact_entry(terms, num_terms, factor->exact, unsure[k], cos_out, sin_out);
+        pe_angle_rows(kernels, terms[0].turns, terms[0].ids[0], 1, factor, cos_out,
+                      sin_out, n);
         return;
     }
     for (int64_t i = 0; i < n; i++) {

@@ -47,6 +47,12 @@ typedef struct {
     int negative;
 } pe_angle_term;
 
+/* Rows of factor * cos and sin of (position + r) * turns, for r in [0, rows), each
+ * stride floats after the one before. */
+void pe_angle_rows(const pe_kernels *kernels, const pe_turns *turns, int64_t position,
+                   int64_t rows, const pe_factor *factor, float *cos_out,
+                   float *sin_out, int64_t stride);
+
 /* Row of factor * cos and sin of the sum of one or two terms, [n] floats each. */
 void pe_angle_row(const pe_kernels *kernels, const pe_angle_term *terms, int num_terms,
                   const pe_factor *factor, float *cos_out, float *sin_out);

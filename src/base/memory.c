@@ -5,6 +5,7 @@
 #include "base/memory.h"
 
 #include "base/error.h"
+#include "base/isa.h"
 #include "base/spec.h"
 
 #include <stdlib.h>
@@ -51,7 +52,7 @@ pe_status pe_env_resolve(pe_env *full, const pe_env *env, pe_error *error)
         return pe_fail(error, PE_E_ARGUMENT, "executor.reserved is %d, must be 0",
                        full->executor.reserved);
     if (full->isa == PE_ISA_AUTO)
-        full->isa = PE_ISA_SCALAR;
+        full->isa = pe_isa_best();
     if (!pe_isa_available(full->isa))
         return pe_fail(error, PE_E_UNSUPPORTED, "isa is %d (%s), not available here",
                        full->isa, pe_isa_name(full->isa));

@@ -9,29 +9,49 @@
 
 #include "base/base.h"
 
-enum { PE_PAIRS_HALF, PE_PAIRS_INTERLEAVED }; /* indices of pe_kernels.rotate */
+/* Indices of pe_kernels.rotate and friends: dtypes whose elements stand alone ... */
+enum { PE_K_F32, PE_K_F16, PE_K_BF16, PE_K_DTYPES };
+/* ... and how pairs lie. */
+enum { PE_K_HALF, PE_K_INTERLEAVED, PE_K_PAIRINGS };
+
+/* What table kernels read: n frequencies as turns (angle/turns.h) and a factor, and
+ * whom they ask about an entry whose rounding double arithmetic cannot decide (about
+ * one in 2^22; more at positions beyond 2^30): redo(ctx, row, i) must write both of its
+ * floats, after the kernel has. */
+typedef struct {
+    const uint64_t *hi, *lo;
+    int64_t n;
+    double factor;
+    void (*redo)(void *ctx, int64_t row, int64_t i);
+    void *ctx;
+} pe_table_source;
+
+/* Rotates num_heads vectors of n pairs: y0 = x0 c - x1 s, y1 = x0 s + x1 c, each within
+ * 2 u (|x0 c| + |x1 s|) of the exact value, u = 2^-24, 2^-11, 2^-8 by y's dtype, plus
+ * half the smallest subnormal.  Strides count elements.  y may be x when both pairings
+ * are equal; else they are apart. */
+typedef void pe_rotate_fn(const void *x, int64_t x_stride, void *y, int64_t y_stride,
+                          int64_t num_heads, const float *cosine, const float *sine,
+                          int64_t n);
 
 typedef struct pe_kernels {
     pe_isa isa;
     const char *name;
 
-    /* One row of a table: cos_out[i], sin_out[i] = factor * cos, sin of position times
-     * (hi[i] + lo[i] 2^-32) 2^-64 turns, each rounded to nearest.  Entries whose
-     * rounding double arithmetic cannot decide (about one in 2^24; more at positions
-     * beyond 2^30) are listed in unsure[], at most n of them, for the caller to redo;
-     * returns how many. */
-    int64_t (*table_row)(int64_t position, const uint64_t *hi, const uint64_t *lo,
-                         int64_t n, double factor, float *cos_out, float *sin_out,
-                         int32_t *unsure);
+    /* Rows of a table: for row r, cos_out[r * stride + i] = factor * cos of (position +
+     * r) * turns[i], and sin_out likewise, each rounded to nearest. */
+    void (*table_rows)(const pe_table_source *source, int64_t position, int64_t rows,
+                       float *cos_out, float *sin_out, int64_t stride);
 
-    /* y = the pairs of x turned by (cos, sin): y0 = x0 c - x1 s, y1 = x0 s + x1 c, each
-     * within 2 u (|x0 c| + |x1 s|), u = 2^-24.  Pairs lie in x and y as the two indices
-     * (of x, of y) say; n pairs, 2 n elements; y is not x. */
-    void (*rotate[2][2])(const float *x, float *y, const float *cosine,
-                         const float *sine, int64_t n);
+    pe_rotate_fn *rotate[PE_K_DTYPES][PE_K_DTYPES][PE_K_PAIRINGS][PE_K_PAIRINGS];
+
+    /* count elements to and from float; stores round to nearest even. */
+    void (*load[PE_K_DTYPES])(const void *x, float *out, int64_t count);
+    void (*store[PE_K_DTYPES])(const float *x, void *out, int64_t count);
 } pe_kernels;
 
-extern const pe_kernels pe_kernels_scalar;
+extern const pe_kernels pe_kernels_scalar, pe_kernels_avx2, pe_kernels_avx512,
+    pe_kernels_neon, pe_kernels_wasm128;
 
 /* The table of an instruction set that pe_isa_available() has said yes to. */
 const pe_kernels *pe_kernels_get(pe_isa isa);

@@ -1,68 +1,91 @@
 /* SPDX-License-Identifier: MIT
  *
  * scalar.c - the reference kernels: plain C, one element at a time
- */
+ *
+ * The rotations are the vector sources over vectors of one lane. */
 #include "kernels/kernels.h"
 #include "kernels/sincos.h"
 
-static int64_t table_row(int64_t position, const uint64_t *hi, const uint64_t *lo,
-                         int64_t n, double factor, float *cos_out, float *sin_out,
-                         int32_t *unsure)
+enum { VLEN = 1 };
+/* Products of floats are exact in double, so each element is rounded once or twice. */
+typedef double vf;
+
+static inline vf vf_zero(void)
 {
-    const double distance = pe_position_size(position) * PE_SINCOS_UNSURE_PER_TOKEN;
-    int64_t num_unsure = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t phase_hi, phase_lo;
-        pe_phase(position, hi[i], lo[i], &phase_hi, &phase_lo);
-        if (pe_sincos_f32(phase_hi, phase_lo, factor, distance, cos_out + i,
-                          sin_out + i))
-            unsure[num_unsure++] = (int32_t)i;
+    return 0;
+}
+static inline vf vf_mul(vf a, vf b)
+{
+    return a * b;
+}
+static inline vf vf_fma(vf a, vf b, vf c)
+{
+    return a * b + c;
+}
+static inline vf vf_fnma(vf a, vf b, vf c)
+{
+    return c - a * b;
+}
+static inline vf vf_load_f32(const float *p)
+{
+    return *p;
+}
+static inline void vf_store_f32(float *p, vf v)
+{
+    *p = (float)v;
+}
+static inline vf vf_load_f16(const uint16_t *p)
+{
+    return pe_f16_to_f32(*p);
+}
+static inline void vf_store_f16(uint16_t *p, vf v)
+{
+    *p = pe_f16_from_f32((float)v);
+}
+static inline vf vf_load_bf16(const uint16_t *p)
+{
+    return pe_bf16_to_f32(*p);
+}
+static inline void vf_store_bf16(uint16_t *p, vf v)
+{
+    *p = pe_bf16_from_f32((float)v);
+}
+static inline void vf_unzip(vf lo, vf hi, vf *a, vf *b)
+{
+    *a = lo;
+    *b = hi;
+}
+static inline void vf_zip(vf a, vf b, vf *lo, vf *hi)
+{
+    *lo = a;
+    *hi = b;
+}
+
+/* A vector of one lane has no part of it. */
+#define vf_load_part_f32(p, count)      ((void)(count), vf_load_f32(p))
+#define vf_load_part_f16(p, count)      ((void)(count), vf_load_f16(p))
+#define vf_load_part_bf16(p, count)     ((void)(count), vf_load_bf16(p))
+#define vf_store_part_f32(p, v, count)  ((void)(count), vf_store_f32(p, v))
+#define vf_store_part_f16(p, v, count)  ((void)(count), vf_store_f16(p, v))
+#define vf_store_part_bf16(p, v, count) ((void)(count), vf_store_bf16(p, v))
+
+static void table_rows(const pe_table_source *source, int64_t position, int64_t rows,
+                       float *cos_out, float *sin_out, int64_t stride)
+{
+    for (int64_t r = 0; r < rows; r++, cos_out += stride, sin_out += stride) {
+        const int64_t p = (int64_t)((uint64_t)position + (uint64_t)r);
+        const double distance = pe_position_size(p) * PE_SINCOS_UNSURE_PER_TOKEN;
+        for (int64_t i = 0; i < source->n; i++) {
+            uint64_t hi, lo;
+            pe_phase(p, source->hi[i], source->lo[i], &hi, &lo);
+            if (pe_sincos_f32(hi, lo, source->factor, distance, cos_out + i,
+                              sin_out + i))
+                source->redo(source->ctx, r, i);
+        }
     }
-    return num_unsure;
 }
 
-/* Element strides between pairs and between the two of a pair.  Products of floats are
- * exact in double, so each element is rounded once after the sum. */
-static inline void rotate(const float *x, int64_t x_pair, int64_t x_other, float *y,
-                          int64_t y_pair, int64_t y_other, const float *cosine,
-                          const float *sine, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        const double a = x[i * x_pair], b = x[i * x_pair + x_other];
-        const double c = cosine[i], s = sine[i];
-        y[i * y_pair] = (float)(a * c - b * s);
-        y[i * y_pair + y_other] = (float)(a * s + b * c);
-    }
-}
-
-static void rotate_half(const float *x, float *y, const float *c, const float *s,
-                        int64_t n)
-{
-    rotate(x, 1, n, y, 1, n, c, s, n);
-}
-
-static void rotate_interleaved(const float *x, float *y, const float *c, const float *s,
-                               int64_t n)
-{
-    rotate(x, 2, 1, y, 2, 1, c, s, n);
-}
-
-static void rotate_half_to_interleaved(const float *x, float *y, const float *c,
-                                       const float *s, int64_t n)
-{
-    rotate(x, 1, n, y, 2, 1, c, s, n);
-}
-
-static void rotate_interleaved_to_half(const float *x, float *y, const float *c,
-                                       const float *s, int64_t n)
-{
-    rotate(x, 2, 1, y, 1, n, c, s, n);
-}
-
-const pe_kernels pe_kernels_scalar = {
-    .isa = PE_ISA_SCALAR,
-    .name = "scalar",
-    .table_row = table_row,
-    .rotate = {{rotate_half, rotate_half_to_interleaved},
-               {rotate_interleaved_to_half, rotate_interleaved}},
-};
+#define ISA      scalar
+#define ISA_ENUM PE_ISA_SCALAR
+#define ISA_NAME "scalar"
+#include "kernels/instances.inc"

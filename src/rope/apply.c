@@ -25,29 +25,76 @@ static pe_window window_of(const pe_rope *rope, pe_pairing in, pe_pairing out)
     return (pe_window){rope->kernels, rope->pairs.rotary_start, rope->turns.n, in, out};
 }
 
-static void rotate_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
+/* Turns token (b, t) of every tensor by a row. */
+static void rotate_token(const rotation *r, const float *cosine, const float *sine,
+                         int64_t b, int64_t t)
 {
-    const rotation *r = arg;
+    const pe_turn turn = {cosine, sine, NULL, NULL};
+    for (int k = 0; k < r->num_tensors; k++)
+        pe_rotate_token(&r->window, &turn, r->x[k], r->y[k], b, t);
+}
+
+static pe_row signed_row(const rotation *r, pe_row row, int64_t count,
+                         pe_row_buffer *buffer)
+{
+    return r->backwards != r->rope->pairs.reversed ? pe_row_negate(row, count, buffer)
+                                                   : row;
+}
+
+/* Tokens [begin, end) of one batch row; consecutive positions share the work of a run of
+ * rows. */
+static void rotate_run(const rotation *r, int64_t b, int64_t begin, int64_t end)
+{
+    const pe_rope *rope = r->rope;
+    const int64_t n = rope->turns.n;
+    pe_row_buffer buffer;
+    for (int64_t t = begin; t < end;) {
+        const int64_t start = pe_at_id(r->at, 0, b, t);
+        const int64_t room = PE_MAX_PAIRS / n, rest = end - t;
+        const int64_t rows = rest < room ? rest : room;
+        const pe_row run = signed_row(
+            r, pe_rope_run(rope, start, rows, r->scale, &buffer), rows * n, &buffer);
+        for (int64_t k = 0; k < rows; k++)
+            rotate_token(r, run.cos + k * n, run.sin + k * n, b, t + k);
+        t += rows;
+    }
+}
+
+/* Every token at its own place, or all moved by delta. */
+static void rotate_each(const rotation *r, int64_t begin, int64_t end)
+{
     const pe_rope *rope = r->rope;
     const int64_t seq_len = r->x[0]->seq_len;
-    const int negative = r->backwards != rope->pairs.reversed;
     pe_row_buffer buffer;
     pe_row row = {NULL, NULL};
-    (void)worker;
     for (int64_t i = begin; i < end; i++) {
         const int64_t b = i / seq_len, t = i % seq_len;
         if (r->at != NULL || row.cos == NULL) {
             const int64_t d = r->delta;
             const pe_place place = r->at != NULL ? pe_place_read(rope, r->at, b, t)
                                                  : (pe_place){1, {d, d, d, d}, {0}};
-            row = pe_rope_row(rope, &place, r->scale, &buffer);
-            if (negative)
-                row = pe_row_negate(row, rope->turns.n, &buffer);
+            row = signed_row(r, pe_rope_row(rope, &place, r->scale, &buffer),
+                             rope->turns.n, &buffer);
         }
-        const pe_turn turn = {row.cos, row.sin, NULL, NULL};
-        for (int k = 0; k < r->num_tensors; k++)
-            for (int64_t h = 0; h < r->x[k]->num_heads; h++)
-                pe_rotate_vector(&r->window, &turn, r->x[k], r->y[k], b, t, h);
+        rotate_token(r, row.cos, row.sin, b, t);
+    }
+}
+
+static void rotate_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const rotation *r = arg;
+    const int64_t seq_len = r->x[0]->seq_len;
+    (void)worker;
+    if (r->at == NULL || !pe_rope_has_runs(r->rope, r->at)) {
+        rotate_each(r, begin, end);
+        return;
+    }
+    while (begin < end) {
+        const int64_t b = begin / seq_len, t = begin % seq_len;
+        const int64_t left = seq_len - t,
+                      count = end - begin < left ? end - begin : left;
+        rotate_run(r, b, t, t + count);
+        begin += count;
     }
 }
 

@@ -54,7 +54,15 @@ pe_place pe_place_read(const pe_rope *rope, const pe_positions *at, int64_t b,
 pe_row pe_rope_row(const pe_rope *rope, const pe_place *place, pe_row_scale scale,
                    pe_row_buffer *buffer);
 
-/* Negates the sines of a row, moving it into buffer if it is not there. */
-pe_row pe_row_negate(pe_row row, int64_t num_pairs, pe_row_buffer *buffer);
+/* 1: token t of a batch row stands t after its first, so that pe_rope_run serves. */
+int pe_rope_has_runs(const pe_rope *rope, const pe_positions *at);
+
+/* Rows of consecutive positions, each num_pairs after the one before; rows * num_pairs
+ * is at most PE_MAX_PAIRS. */
+pe_row pe_rope_run(const pe_rope *rope, int64_t start, int64_t rows, pe_row_scale scale,
+                   pe_row_buffer *buffer);
+
+/* Negates the count sines of a row or run, moving it into buffer if it is not there. */
+pe_row pe_row_negate(pe_row row, int64_t count, pe_row_buffer *buffer);
 
 #endif /* PE_PLAN_H */

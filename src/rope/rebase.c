@@ -63,8 +63,7 @@ static void rebase_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
             quotient_row(r, &from, &to, &row);
         }
         const pe_turn turn = {row.cos, row.sin, NULL, NULL};
-        for (int64_t h = 0; h < r->x->num_heads; h++)
-            pe_rotate_vector(&r->window, &turn, r->x, r->y, b, t, h);
+        pe_rotate_token(&r->window, &turn, r->x, r->y, b, t);
     }
 }
 

@@ -54,22 +54,22 @@ static void turn_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
         const int64_t b = i / job->x->seq_len, t = i % job->x->seq_len;
-        pe_turn turn = {cos_row, sin_row, NULL, NULL};
-        int present = 0;
-        for (int64_t h = 0; h < job->x->num_heads; h++) {
-            if (h == 0 || per_head) {
-                present = load_row(job, job->cosine, b, t, h, cos_row) &&
-                          load_row(job, job->sine, b, t, h, sin_row);
-                if (present && job->reversed)
-                    negate(sin_row, job->sine->dim);
-                if (present && job->cosine->dim != n) {
-                    deal(&job->window, cos_row, c0, c1);
-                    deal(&job->window, sin_row, s0, s1);
-                    turn = (pe_turn){c0, s0, c1, s1};
-                }
+        for (int64_t h = 0; h < (per_head ? job->x->num_heads : 1); h++) {
+            pe_turn turn = {cos_row, sin_row, NULL, NULL};
+            if (!load_row(job, job->cosine, b, t, h, cos_row) ||
+                !load_row(job, job->sine, b, t, h, sin_row))
+                continue;
+            if (job->reversed)
+                negate(sin_row, job->sine->dim);
+            if (job->cosine->dim != n) {
+                deal(&job->window, cos_row, c0, c1);
+                deal(&job->window, sin_row, s0, s1);
+                turn = (pe_turn){c0, s0, c1, s1};
             }
-            if (present)
-                pe_rotate_vector(&job->window, &turn, job->x, job->y, b, t, h);
+            if (per_head)
+                pe_rotate_head(&job->window, &turn, job->x, job->y, b, t, h);
+            else
+                pe_rotate_token(&job->window, &turn, job->x, job->y, b, t);
         }
     }
 }

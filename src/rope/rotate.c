@@ -30,13 +30,66 @@ static void copy_rest(const pe_tensor *x, int64_t ex, const pe_tensor *y, int64_
     pe_vector_store(y, ey, begin, end - begin, buffer);
 }
 
-static void turn_window(const pe_window *w, const pe_turn *turn, const float *x,
+static pe_rotate_fn *kernel_of(const pe_window *w, pe_dtype in, pe_dtype out)
+{
+    return w->kernels->rotate[in - PE_F32][out - PE_F32][w->in == PE_INTERLEAVED]
+                             [w->out == PE_INTERLEAVED];
+}
+
+/* --------------------------------------------------- elements that stand alone --- */
+
+static void turn_apart(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
+                       int64_t ex, const pe_tensor *y, int64_t ey, int64_t num_heads)
+{
+    const unsigned char *from =
+        (const unsigned char *)x->data + (ex + w->start) * pe_dtype_size(x->dtype);
+    unsigned char *to =
+        (unsigned char *)y->data + (ey + w->start) * pe_dtype_size(y->dtype);
+    kernel_of(w, x->dtype, y->dtype)(from, x->head_stride, to, y->head_stride,
+                                     num_heads, turn->cos, turn->sin, w->num_pairs);
+}
+
+/* In place with another pairing: each window is set aside first. */
+static void turn_over_itself(const pe_window *w, const pe_turn *turn,
+                             const pe_tensor *x, int64_t ex)
+{
+    float aside[PE_MAX_VECTOR_DIM];
+    const int64_t size = pe_dtype_size(x->dtype);
+    for (int64_t h = 0; h < x->num_heads; h++) {
+        unsigned char *window =
+            (unsigned char *)x->data + (ex + h * x->head_stride + w->start) * size;
+        memcpy(aside, window, (size_t)(2 * w->num_pairs * size));
+        kernel_of(w, x->dtype, x->dtype)(aside, 0, window, 0, 1, turn->cos, turn->sin,
+                                         w->num_pairs);
+    }
+}
+
+static void rotate_plain(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
+                         int64_t ex, const pe_tensor *y, int64_t ey)
+{
+    const int in_place = pe_tensor_same(x, y);
+    if (in_place && w->in != w->out) {
+        turn_over_itself(w, turn, x, ex);
+        return;
+    }
+    turn_apart(w, turn, x, ex, y, ey, x->num_heads);
+    if (in_place || (w->start == 0 && 2 * w->num_pairs == x->dim))
+        return;
+    for (int64_t h = 0; h < x->num_heads; h++) {
+        const int64_t hx = ex + h * x->head_stride, hy = ey + h * y->head_stride;
+        copy_rest(x, hx, y, hy, 0, w->start);
+        copy_rest(x, hx, y, hy, w->start + 2 * w->num_pairs, x->dim);
+    }
+}
+
+/* ------------------------------------- by way of floats: groups, blocks, own rows --- */
+
+static void turn_floats(const pe_window *w, const pe_turn *turn, const float *x,
                         float *y)
 {
     const int64_t n = w->num_pairs;
     if (turn->cos1 == NULL) {
-        w->kernels->rotate[w->in == PE_INTERLEAVED][w->out == PE_INTERLEAVED](
-            x, y, turn->cos, turn->sin, n);
+        kernel_of(w, PE_F32, PE_F32)(x, 0, y, 0, 1, turn->cos, turn->sin, n);
         return;
     }
     for (int64_t i = 0; i < n; i++) {
@@ -46,15 +99,11 @@ static void turn_window(const pe_window *w, const pe_turn *turn, const float *x,
     }
 }
 
-void pe_rotate_vector(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
-                      const pe_tensor *y, int64_t b, int64_t t, int64_t h)
+static void rotate_grouped(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
+                           int64_t ex, const pe_tensor *y, int64_t ey)
 {
     float in[PE_MAX_VECTOR_DIM], out[PE_MAX_VECTOR_DIM];
     const int64_t gx = pe_tensor_group(x), gy = pe_tensor_group(y);
-    const int in_place = pe_tensor_same(x, y);
-    int64_t ex, ey;
-    if (!pe_tensor_at(x, b, t, h, &ex) || !pe_tensor_at(y, b, t, h, &ey))
-        return;
     /* The window widened to whole groups; all of the vector if the two sides group
      * differently. */
     int64_t begin = w->start / gy * gy;
@@ -66,12 +115,38 @@ void pe_rotate_vector(const pe_window *w, const pe_turn *turn, const pe_tensor *
     pe_vector_load(x, ex, begin, end - begin, in);
     if (gx != 1 || gy != 1)
         memcpy(out, in, (size_t)(end - begin) * sizeof *out);
-    turn_window(w, turn, in + (w->start - begin), out + (w->start - begin));
-    if (!in_place) {
+    turn_floats(w, turn, in + (w->start - begin), out + (w->start - begin));
+    if (!pe_tensor_same(x, y)) {
         copy_rest(x, ex, y, ey, 0, begin);
         copy_rest(x, ex, y, ey, end, x->dim);
     }
     pe_vector_store(y, ey, begin, end - begin, out);
+}
+
+static int stands_alone(const pe_tensor *x)
+{
+    return pe_dtype_size(x->dtype) >= 2;
+}
+
+void pe_rotate_head(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
+                    const pe_tensor *y, int64_t b, int64_t t, int64_t h)
+{
+    int64_t ex, ey;
+    if (pe_tensor_at(x, b, t, h, &ex) && pe_tensor_at(y, b, t, h, &ey))
+        rotate_grouped(w, turn, x, ex, y, ey);
+}
+
+void pe_rotate_token(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
+                     const pe_tensor *y, int64_t b, int64_t t)
+{
+    int64_t ex, ey;
+    if (turn->cos1 == NULL && stands_alone(x) && stands_alone(y)) {
+        if (pe_tensor_at(x, b, t, 0, &ex) && pe_tensor_at(y, b, t, 0, &ey))
+            rotate_plain(w, turn, x, ex, y, ey);
+        return;
+    }
+    for (int64_t h = 0; h < x->num_heads; h++)
+        pe_rotate_head(w, turn, x, y, b, t, h);
 }
 
 pe_status pe_rotate_check(const pe_tensor *x, const char *x_name, const pe_tensor *y,

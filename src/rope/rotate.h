@@ -22,10 +22,14 @@ typedef struct {
     const float *cos1, *sin1;
 } pe_turn;
 
-/* Vector (b, t, h) of y = that of x, the window turned, the rest copied (bytes kept
+/* All heads of token (b, t): y = x with the window turned, the rest copied (bytes kept
  * where the dtypes agree).  x and y may be one tensor.  Absent pages are left alone. */
-void pe_rotate_vector(const pe_window *window, const pe_turn *turn, const pe_tensor *x,
-                      const pe_tensor *y, int64_t b, int64_t t, int64_t h);
+void pe_rotate_token(const pe_window *window, const pe_turn *turn, const pe_tensor *x,
+                     const pe_tensor *y, int64_t b, int64_t t);
+
+/* One head of it, for tables that have their own numbers for each head. */
+void pe_rotate_head(const pe_window *window, const pe_turn *turn, const pe_tensor *x,
+                    const pe_tensor *y, int64_t b, int64_t t, int64_t h);
 
 /* x against y for a rotation: checks of both, shape, dim = head_dim, overlap. */
 pe_status pe_rotate_check(const pe_tensor *x, const char *x_name, const pe_tensor *y,

@@ -76,9 +76,23 @@ pe_row pe_rope_row(const pe_rope *rope, const pe_place *place, pe_row_scale scal
     return (pe_row){buffer->cos, buffer->sin};
 }
 
-pe_row pe_row_negate(pe_row row, int64_t num_pairs, pe_row_buffer *buffer)
+int pe_rope_has_runs(const pe_rope *rope, const pe_positions *at)
 {
-    for (int64_t i = 0; i < num_pairs; i++) {
+    return rope->angles == PE_ANGLES_EXACT && at->ids == NULL && at->values == NULL &&
+           rope->info.num_axes == 1;
+}
+
+pe_row pe_rope_run(const pe_rope *rope, int64_t start, int64_t rows, pe_row_scale scale,
+                   pe_row_buffer *buffer)
+{
+    pe_angle_rows(rope->kernels, &rope->turns, start, rows, &rope->factors[scale],
+                  buffer->cos, buffer->sin, rope->turns.n);
+    return (pe_row){buffer->cos, buffer->sin};
+}
+
+pe_row pe_row_negate(pe_row row, int64_t count, pe_row_buffer *buffer)
+{
+    for (int64_t i = 0; i < count; i++) {
         buffer->cos[i] = row.cos[i];
         buffer->sin[i] = -row.sin[i];
     }

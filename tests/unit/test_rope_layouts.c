@@ -4,8 +4,8 @@
  *
  * Random odd shapes; each case draws pairing, out pairing, window, direction, axes,
  * position source, dtypes and layouts of x and y.  A float result must lie within
- * 2u(|ac| + |bs|) plus half a subnormal of the true one; a narrower store adds half an
- * ulp of its own.  Bytes that belong to no element must not change, nor must x. */
+ * 3u(|ac| + |bs|) plus half a subnormal of the true one, u of it for the rounded table; a
+ * narrower store adds half an ulp of its own.  Bytes that belong to no element must not change, nor must x. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -186,7 +186,7 @@ static double allowance(const struct scene *s, const test_box *y, int64_t b, int
 {
     /* Frequencies are doubles in info and long doubles here: 3000 of them apart. */
     const double angle = 2 * 3000 * 0x1p-52 * (s->op == REBASE ? 2 : 1);
-    const double single = 2 * 0x1p-24 * size + 0x1p-150 + angle * size;
+    const double single = 3 * 0x1p-24 * size + 0x1p-150 + angle * size;
 
     switch (y->t.dtype) {
     case PE_F32:

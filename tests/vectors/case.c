@@ -54,6 +54,15 @@ double vec_float_rounding(double exact)
     return 6e-8 * fmax(fabs(exact), 1);
 }
 
+double vec_rotation_rounding(const float *x, int64_t count, double factor)
+{
+    double top = 0;
+
+    for (int64_t i = 0; i < count; i++)
+        top = fmax(top, fabs((double)x[i]));
+    return 3 * 0x1p-24 * sqrt(2) * top * factor; /* |c| + |s| <= sqrt 2 */
+}
+
 void vec_near(const vec_case *c, const char *what, int64_t index, double got,
               double exact, double allowed)
 {

@@ -38,6 +38,10 @@ void vec_lesson_sinusoidal(vec_case *c);
 /* What storing a result as float may add: half an ulp, at values of up to 1 that of 1. */
 double vec_float_rounding(double exact);
 
+/* What rotating count floats by a float table may add: 3u(|x0 c| + |x1 s|), u = 2^-24,
+ * one u of it for the table, two for the arithmetic; factor multiplies cos and sin. */
+double vec_rotation_rounding(const float *x, int64_t count, double factor);
+
 /* "FAIL id: ..." */
 _Noreturn void vec_fail(const vec_case *c, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

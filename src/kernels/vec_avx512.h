@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * vec_avx512.h - the vector vocabulary in AVX-512 F, BW, DQ and VL
+ *
+ * Opens a region of functions compiled for this target; vec_end.h closes it.  bf16
+ * stores are integer code: VCVTNEPS2BF16 flushes subnormals. */
+#ifndef PE_VEC_AVX512_H
+#define PE_VEC_AVX512_H
+
+#include "base/dtype.h"
+
+#include <immintrin.h>
+
+#if defined(__clang__)
+#  pragma clang attribute push(                                                    \
+      __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c"))), \
+      apply_to = function)
+#else
+#  pragma GCC push_options
+#  pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")
+#endif
+
+enum { VLEN = 16, DLEN = 8 };
+typedef __m512 vf;
+typedef __m512d vd;
+typedef __m512i vu;
+
+/* ------------------------------------------------------------------- floats --- */
+
+static inline vf vf_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+static inline vf vf_set1(float x)
+{
+    return _mm512_set1_ps(x);
+}
+static inline vf vf_add(vf a, vf b)
+{
+    return _mm512_add_ps(a, b);
+}
+static inline vf vf_sub(vf a, vf b)
+{
+    return _mm512_sub_ps(a, b);
+}
+static inline vf vf_mul(vf a, vf b)
+{
+    return _mm512_mul_ps(a, b);
+}
+static inline vf vf_fma(vf a, vf b, vf c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+static inline vf vf_fnma(vf a, vf b, vf c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
+static inline __mmask16 first_lanes(int64_t count)
+{
+    return (__mmask16)((1u << count) - 1);
+}
+
+static inline vf vf_load_f32(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+static inline void vf_store_f32(float *p, vf v)
+{
+    _mm512_storeu_ps(p, v);
+}
+static inline vf vf_load_part_f32(const float *p, int64_t count)
+{
+    return count >= VLEN ? vf_load_f32(p)
+                         : _mm512_maskz_loadu_ps(first_lanes(count), p);
+}
+static inline void vf_store_part_f32(float *p, vf v, int64_t count)
+{
+    if (count >= VLEN)
+        vf_store_f32(p, v);
+    else
+        _mm512_mask_storeu_ps(p, first_lanes(count), v);
+}
+
+static inline __m256i load_part_16(const uint16_t *p, int64_t count)
+{
+    return count >= VLEN ? _mm256_loadu_si256((const __m256i *)p)
+                         : _mm256_maskz_loadu_epi16(first_lanes(count), p);
+}
+static inline void store_part_16(uint16_t *p, __m256i v, int64_t count)
+{
+    if (count >= VLEN)
+        _mm256_storeu_si256((__m256i *)p, v);
+    else
+        _mm256_mask_storeu_epi16(p, first_lanes(count), v);
+}
+
+static inline vf vf_from_f16(__m256i h)
+{
+    return _mm512_cvtph_ps(h);
+}
+static inline __m256i vf_to_f16(vf v)
+{
+    return _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+static inline vf vf_from_bf16(__m256i h)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
+}
+static inline __m256i vf_to_bf16(vf v)
+{
+    const __m512i bits = _mm512_castps_si512(v);
+    const __m512i odd =
+        _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
+    const __m512i rounded =
+        _mm512_add_epi32(bits, _mm512_add_epi32(_mm512_set1_epi32(0x7fff), odd));
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    const __m512i quiet =
+        _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
+    return _mm512_cvtepi32_epi16(_mm512_srli_epi32(quiet, 16));
+}
+
+static inline vf vf_load_f16(const uint16_t *p)
+{
+    return vf_from_f16(_mm256_loadu_si256((const __m256i *)p));
+}
+static inline void vf_store_f16(uint16_t *p, vf v)
+{
+    _mm256_storeu_si256((__m256i *)p, vf_to_f16(v));
+}
+static inline vf vf_load_part_f16(const uint16_t *p, int64_t count)
+{
+    return vf_from_f16(load_part_16(p, count));
+}
+static inline void vf_store_part_f16(uint16_t *p, vf v, int64_t count)
+{
+    store_part_16(p, vf_to_f16(v), count);
+}
+static inline vf vf_load_bf16(const uint16_t *p)
+{
+    return vf_from_bf16(_mm256_loadu_si256((const __m256i *)p));
+}
+static inline void vf_store_bf16(uint16_t *p, vf v)
+{
+    _mm256_storeu_si256((__m256i *)p, vf_to_bf16(v));
+}
+static inline vf vf_load_part_bf16(const uint16_t *p, int64_t count)
+{
+    return vf_from_bf16(load_part_16(p, count));
+}
+static inline void vf_store_part_bf16(uint16_t *p, vf v, int64_t count)
+{
+    store_part_16(p, vf_to_bf16(v), count);
+}
+
+/* lo hi = a0 b0 a1 b1 ... */
+static inline void vf_unzip(vf lo, vf hi, vf *a, vf *b)
+{
+    const __m512i even =
+        _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd =
+        _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    *a = _mm512_permutex2var_ps(lo, even, hi);
+    *b = _mm512_permutex2var_ps(lo, odd, hi);
+}
+static inline void vf_zip(vf a, vf b, vf *lo, vf *hi)
+{
+    const __m512i lower =
+        _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i upper =
+        _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    *lo = _mm512_permutex2var_ps(a, lower, b);
+    *hi = _mm512_permutex2var_ps(a, upper, b);
+}
+
+/* --------------------------------------------------- doubles and 64-bit integers --- */
+
+static inline vd vd_set1(double x)
+{
+    return _mm512_set1_pd(x);
+}
+static inline vd vd_add(vd a, vd b)
+{
+    return _mm512_add_pd(a, b);
+}
+static inline vd vd_mul(vd a, vd b)
+{
+    return _mm512_mul_pd(a, b);
+}
+static inline vd vd_fma(vd a, vd b, vd c)
+{
+    return _mm512_fmadd_pd(a, b, c);
+}
+
+static inline vu vu_set1(uint64_t x)
+{
+    return _mm512_set1_epi64((int64_t)x);
+}
+static inline vu vu_load(const uint64_t *p)
+{
+    return _mm512_loadu_si512(p);
+}
+static inline vu vu_add(vu a, vu b)
+{
+    return _mm512_add_epi64(a, b);
+}
+static inline vu vu_and(vu a, vu b)
+{
+    return _mm512_and_si512(a, b);
+}
+static inline vu vu_or(vu a, vu b)
+{
+    return _mm512_or_si512(a, b);
+}
+static inline vu vu_mullo(vu a, vu b)
+{
+    return _mm512_mullo_epi64(a, b);
+}
+static inline vu vu_mul32(vu a, vu b)
+{
+    return _mm512_mul_epu32(a, b);
+}
+#define vu_shl(a, count) _mm512_slli_epi64(a, count)
+#define vu_shr(a, count) _mm512_srli_epi64(a, count)
+
+static inline vd vu_to_signed_vd(vu a)
+{
+    return _mm512_cvtepi64_pd(a);
+}
+/* The low 32 bits times 2^-32. */
+static inline vd vu_fraction32(vu a)
+{
+    const vu low = _mm512_and_si512(a, _mm512_set1_epi64(0xffffffff));
+    const vu bits =
+        _mm512_or_si512(low, _mm512_set1_epi64(0x4130000000000000)); /* 2^20 */
+    return _mm512_sub_pd(_mm512_castsi512_pd(bits), _mm512_set1_pd(0x1p20));
+}
+
+/* Lanes where |x| < distance, or c or s lies within margin units of a rounding tie. */
+static inline uint32_t vd_unsure(vd x, vd distance, vd c, vd s, int margin)
+{
+    const vu tie = _mm512_set1_epi64(margin - 0x10000000);
+    const vu tail = _mm512_set1_epi64(0x1fffffff);
+    const vu at_c = vu_and(vu_add(_mm512_castpd_si512(c), tie), tail);
+    const vu at_s = vu_and(vu_add(_mm512_castpd_si512(s), tie), tail);
+    const vu nearest = _mm512_min_epu32(at_c, at_s);
+    return (uint32_t)(_mm512_cmple_epu64_mask(nearest, _mm512_set1_epi64(2 * margin)) |
+                      _mm512_cmp_pd_mask(_mm512_abs_pd(x), distance, _CMP_LT_OQ));
+}
+
+/* Rounds to float, swaps and negates by quadrant (sincos.h), stores DLEN of each.  The
+ * order commutes: rounding to nearest is odd. */
+static inline void vd_store_quadrants(vu hi, vd c, vd s, float *cos_out, float *sin_out)
+{
+    const vu b = vu_add(hi, vu_set1((uint64_t)1 << 61));
+    const __mmask8 swap = _mm512_test_epi64_mask(b, vu_set1((uint64_t)1 << 62));
+    const vd top = _mm512_castsi512_pd(vu_set1((uint64_t)1 << 63));
+    const vd sin_sign = _mm512_and_pd(_mm512_castsi512_pd(b), top);
+    const vd cos_sign =
+        _mm512_and_pd(_mm512_castsi512_pd(vu_add(b, vu_set1((uint64_t)1 << 62))), top);
+    const vd sine = _mm512_xor_pd(_mm512_mask_blend_pd(swap, s, c), sin_sign);
+    const vd cosine = _mm512_xor_pd(_mm512_mask_blend_pd(swap, c, s), cos_sign);
+    _mm256_storeu_ps(cos_out, _mm512_cvtpd_ps(cosine));
+    _mm256_storeu_ps(sin_out, _mm512_cvtpd_ps(sine));
+}
+
+#endif /* PE_VEC_AVX512_H */
