@@ -9,11 +9,14 @@
 import json
 import math
 import os
+import pty
 import random
+import re
 import resource
 import signal
 import struct
 import subprocess
+import time
 
 import npy
 
@@ -244,18 +247,26 @@ class Checker:
                     else f"exit code {done.returncode}, left {left}: {done.stderr}")
 
     def interrupt(self, name, rope):
-        """A signal in the middle of the work leaves nothing behind."""
-        path = self.large(rope, 4 << 30)
-        os.mkdir(f"{self.folder}/cut")
+        """On a terminal a bar appears after a second; a signal leaves nothing."""
+        path = self.large(rope, 16 << 30)
+        terminal, child_end = pty.openpty()
+        begin = time.monotonic()
         child = subprocess.Popen([self.posenc, "apply", rope.model, "--q", path, "-o",
-                                  "cut"], cwd=self.folder)
-        while not os.listdir(f"{self.folder}/cut") and child.poll() is None:
-            pass
+                                  "cut"], cwd=self.folder, stderr=child_end)
+        os.close(child_end)
+        seen = os.read(terminal, 1000).decode()
+        waited = time.monotonic() - begin
+        left_before = os.listdir(f"{self.folder}/cut")
         child.terminate()
         code = child.wait()
+        os.close(terminal)
         left = os.listdir(f"{self.folder}/cut")
-        self.report(name, None if code == -signal.SIGTERM and not left
-                    else f"exit code {code}, left {left}")
+        problem = None
+        if not re.match(r"\rq\.npy \[#* +\] +\d+%", seen) or waited < 0.95:
+            problem = f"after {waited:.2f} s the terminal shows {seen!r}"
+        if code != -signal.SIGTERM or len(left_before) != 1 or left:
+            problem = f"exit code {code}, had {left_before}, left {left}"
+        self.report(name, problem)
         os.remove(path)
 
     def ids(self, name, descr, shape):
