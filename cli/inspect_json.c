@@ -92,10 +92,11 @@ static json_object *bias_json(const pe_bias_spec *spec)
     if (spec->type == PE_BIAS_ALIBI && spec->slopes == NULL)
         cli_json_set_text(bias, "slope_recipe",
                           cli_choice_name(cli_recipe_names, spec->slope_recipe));
-    if (spec->slopes != NULL)
-        add(bias, "slopes", cli_json_floats(spec->slopes, spec->num_heads));
     cli_json_number(bias, "max_bias", spec->max_bias);
     cli_json_number(bias, "scale", spec->scale);
+    if (spec->round_to != 0)
+        cli_json_set_text(bias, "round_to",
+                          cli_choice_name(cli_dtype_names, spec->round_to));
     cli_json_integer(bias, "num_buckets", spec->num_buckets);
     cli_json_integer(bias, "max_distance", spec->max_distance);
     return bias;
@@ -108,8 +109,17 @@ static int add_bias(json_object *object, const char *key, const cli_model *model
     pe_error error;
     if (pe_model_bias_spec(model->model, index, &spec, &error) != PE_OK)
         return cli_fail_with(model->name, &error);
-    if (key != NULL || spec.type == PE_BIAS_ALIBI)
-        add(object, key ? key : "alibi", bias_json(&spec));
+    if (key == NULL && spec.type != PE_BIAS_ALIBI)
+        return CLI_DONE;
+    json_object *bias = bias_json(&spec);
+    add(object, key ? key : "alibi", bias);
+    if (spec.type != PE_BIAS_ALIBI)
+        return CLI_DONE; /* T5 and KERPLE rest on weights, which settings do not hold */
+    pe_bias *plan;
+    if (pe_bias_create(&plan, &spec, NULL, &error) != PE_OK)
+        return cli_fail_with(model->name, &error);
+    add(bias, "slopes", cli_json_floats(pe_bias_slopes(plan), spec.num_heads));
+    pe_bias_destroy(plan);
     return CLI_DONE;
 }
 

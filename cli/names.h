@@ -13,6 +13,7 @@ extern const cli_choice cli_rope_type_names[];
 extern const cli_choice cli_mscale_names[];
 extern const cli_choice cli_axis_names[];
 extern const cli_choice cli_role_names[];
+extern const cli_choice cli_dtype_names[];
 extern const cli_choice cli_bias_names[];
 extern const cli_choice cli_form_names[];
 extern const cli_choice cli_recipe_names[];
