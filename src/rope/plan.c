@@ -85,6 +85,48 @@ static float ggml_theta_scale(float base, int32_t d)
         pe_wide_pow(pe_wide_from_double(base), pe_wide_from_double(exponent)));
 }
 
+/* The theta that a rule turns in; not for custom. */
+static pe_wide rule_base(const pe_freq_rule *rule, int32_t d)
+{
+    const pe_rope_type type = rule->spec.rope_type;
+    const pe_wide base = pe_wide_from_double(rule->spec.rope_theta);
+    if (type != PE_ROPE_NTK && type != PE_ROPE_DYNAMIC)
+        return base;
+    return pe_wide_mul(
+        base, pe_wide_pow(pe_ntk_alpha(rule),
+                          pe_wide_div(pe_wide_from_int(d), pe_wide_from_int(d - 2))));
+}
+
+/* Float code cannot hold every double: theta must stay clear of 0 and infinity. */
+static pe_status check_float_base(const pe_rope *rope, const pe_freq_rule *rule,
+                                  pe_error *error)
+{
+    if (rule->spec.rope_type == PE_ROPE_CUSTOM)
+        return PE_OK;
+    for (int64_t i = 0; i < rope->turns.n; i++) {
+        const double base =
+            pe_wide_to_double(rule_base(rule, rope->axes.ladder_dim[i]));
+        if (!(base >= 0x1p-120 && base <= 0x1p120))
+            return pe_fail(error, PE_E_ARGUMENT,
+                           "rope_theta comes to %g, must be in 2^-120 .. 2^120 for "
+                           "float angles",
+                           base);
+    }
+    return PE_OK;
+}
+
+static pe_status fill_hf(pe_rope *rope, const pe_freq_rule *rule, pe_error *error)
+{
+    const int32_t n = (int32_t)rope->turns.n;
+    pe_freq_fill_hf(rule, n, &rope->axes, rope->hf_inv_freq);
+    for (int32_t i = 0; i < n; i++)
+        if (!(rope->hf_inv_freq[i] >= 0 && rope->hf_inv_freq[i] <= 0x1p40f))
+            return pe_fail(error, PE_E_ARGUMENT,
+                           "inv_freq[%d] comes to %g in float, must be at most 2^40", i,
+                           (double)rope->hf_inv_freq[i]);
+    return PE_OK;
+}
+
 static void fill_ggml(pe_rope *rope, const pe_freq_rule *rule, const pe_wide *inv_freq,
                       const pe_freq_result *result)
 {
@@ -92,11 +134,7 @@ static void fill_ggml(pe_rope *rope, const pe_freq_rule *rule, const pe_wide *in
     const pe_rope_type type = rule->spec.rope_type;
     const int32_t d = rope->axes.ladder_dim[0];
     float *divisors = (float *)(uintptr_t)g->freq_factors;
-    pe_wide base = pe_wide_from_double(rule->spec.rope_theta);
-    if (type == PE_ROPE_NTK || type == PE_ROPE_DYNAMIC)
-        base = pe_wide_mul(base, pe_wide_pow(pe_ntk_alpha(rule),
-                                             pe_wide_div(pe_wide_from_int(d),
-                                                         pe_wide_from_int(d - 2))));
+    const pe_wide base = rule_base(rule, d);
     g->theta_scale = ggml_theta_scale(pe_wide_to_float(base), d);
     g->freq_scale = 1;
     if (type == PE_ROPE_LINEAR || type == PE_ROPE_YARN || type == PE_ROPE_PROPORTIONAL)
@@ -231,8 +269,12 @@ static pe_status fill_frequencies(pe_rope *rope, const pe_rope_spec *spec,
                        "rotary_dim is %d, must be head_dim (%d) for rope_type "
                        "proportional, which leaves pairs still instead",
                        rope->pairs.rotary_dim, spec->head_dim);
-    if (rope->angles == PE_ANGLES_HF_F32)
-        pe_freq_fill_hf(&rule, n, &rope->axes, rope->hf_inv_freq);
+    if (rope->angles != PE_ANGLES_EXACT &&
+        (status = check_float_base(rope, &rule, error)) != PE_OK)
+        return status;
+    if (rope->angles == PE_ANGLES_HF_F32 &&
+        (status = fill_hf(rope, &rule, error)) != PE_OK)
+        return status;
     if (rope->angles == PE_ANGLES_GGML_F32) {
         if ((status = check_ggml(rope, &rule, error)) != PE_OK)
             return status;
