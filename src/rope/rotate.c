@@ -93,9 +93,12 @@ static void turn_floats(const pe_window *w, const pe_turn *turn, const float *x,
         return;
     }
     for (int64_t i = 0; i < n; i++) {
-        const float a = x[pe_pair_first(w->in, i)], b = x[pe_pair_second(w->in, i, n)];
-        y[pe_pair_first(w->out, i)] = a * turn->cos[i] - b * turn->sin[i];
-        y[pe_pair_second(w->out, i, n)] = a * turn->sin1[i] + b * turn->cos1[i];
+        /* As the kernels do: exact products, one rounding. */
+        const double a = x[pe_pair_first(w->in, i)], b = x[pe_pair_second(w->in, i, n)];
+        const double c = turn->cos[i], s = turn->sin[i];
+        const double c1 = turn->cos1[i], s1 = turn->sin1[i];
+        y[pe_pair_first(w->out, i)] = (float)(a * c - b * s);
+        y[pe_pair_second(w->out, i, n)] = (float)(a * s1 + b * c1);
     }
 }
 
