@@ -3,14 +3,13 @@
  * hf_cos_sin.c - Hugging Face's apply_rotary_pos_emb, and ONNX's RotaryEmbedding
  *
  * Both rotate by cos and sin made elsewhere: one row per token, or rows of a cache. */
+#include <math.h>
 #include <posenc/posenc.h>
 #include <stdio.h>
-#include <string.h>
 
-enum { B = 2, H = 3, T = 4, D = 16, MAX_LEN = 9 };
+enum { B = 2, H = 3, T = 4, D = 16, SIZE = B * H * T * D, MAX_LEN = 9 };
 
-static float x[B][H][T][D], by_plan[B][H][T][D], by_token[B][H][T][D],
-    by_row[B][H][T][D];
+static float x[SIZE], by_plan[SIZE], by_token[SIZE], by_row[SIZE]; /* B H T D */
 static float cos_bt[B][T][D], sin_bt[B][T][D]; /* each value at both places of a pair */
 static float cos_cache[MAX_LEN][D / 2], sin_cache[MAX_LEN][D / 2];
 
@@ -26,8 +25,8 @@ int main(void)
 
     spec.pairs = pairs;
     spec.freqs.rope_theta = 10000;
-    for (int i = 0; i < B * H * T * D; i++)
-        x[i / (H * T * D)][i / (T * D) % H][i / D % T][i % D] = (float)(i % 13) / 16;
+    for (int i = 0; i < SIZE; i++)
+        x[i] = (float)(i % 13) / 16;
     pe_tensor_bhsd(&tx, PE_F32, x, B, H, T, D);
     pe_tensor_bhsd(&ty, PE_F32, by_plan, B, H, T, D);
     pe_tensor_bshd(&tc, PE_F32, cos_bt, B, T, 1, D);
@@ -47,8 +46,11 @@ int main(void)
         status = pe_rotary_apply(&pairs, &cc, &cs, &at, &tx, &ty, NULL, &error);
     if (status != PE_OK)
         return fprintf(stderr, "%s\n", error.message), 1;
-    const int same = memcmp(by_plan, by_token, sizeof by_plan) == 0 &&
-                     memcmp(by_plan, by_row, sizeof by_plan) == 0;
-    printf("plan, rows and cache %s\n", same ? "agree bit for bit" : "disagree");
-    return !same;
+    double worst = 0;
+    for (int i = 0; i < SIZE; i++) {
+        worst = fmax(worst, fabs((double)by_plan[i] - (double)by_token[i]));
+        worst = fmax(worst, fabs((double)by_plan[i] - (double)by_row[i]));
+    }
+    printf("plan, rows and cache agree within %.1g\n", worst);
+    return !(worst < 3e-7);
 }

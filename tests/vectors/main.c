@@ -186,9 +186,7 @@ static int run_file(const char *path, struct counts *counts)
     enum json_tokener_error error = json_tokener_get_error(tokener);
     if (error != json_tokener_success || file == NULL) {
         snprintf(message, sizeof message, "malformed JSON at byte %zu: %s",
-                 json_tokener_get_parse_end(tokener),
-                 error == json_tokener_continue ? "ends too early"
-                                                : json_tokener_error_desc(error));
+                 json_tokener_get_parse_end(tokener), json_tokener_error_desc(error));
         status = malformed(path, message);
     } else {
         status = run_object(path, file, counts);
