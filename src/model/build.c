@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A file may hold any number of keys that deserve one. */
+enum { NOTES_MAX = 200 };
+
 const char *pe_number_text(double value, char *buffer)
 {
     for (int digits = 15; digits <= 17; digits++) {
@@ -157,6 +160,15 @@ void pe_build_site(pe_model *model, int32_t layer, pe_site_role role, int32_t ro
     model->info.num_sites++;
 }
 
+static int has_note(const pe_model *model, const char *text)
+{
+    for (int32_t i = 0; i < model->info.num_notes; i++) {
+        if (model->notes[i].text != NULL && strcmp(model->notes[i].text, text) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 void pe_build_note(pe_model *model, pe_level level, const pe_setting *setting,
                    const char *format, ...)
 {
@@ -166,10 +178,10 @@ void pe_build_note(pe_model *model, pe_level level, const pe_setting *setting,
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     const int32_t used = model->info.num_notes;
-    for (int32_t i = 0; i < used; i++) {
-        if (model->notes[i].text != NULL && strcmp(model->notes[i].text, text) == 0)
-            return;
-    }
+    if (used > NOTES_MAX || has_note(model, text))
+        return;
+    if (used == NOTES_MAX)
+        snprintf(text, sizeof text, "further notes are left out");
     if (used == model->notes_capacity) {
         pe_note *moved = pe_arena_grow(&model->arena, model->notes, used,
                                        &model->notes_capacity, sizeof *model->notes);

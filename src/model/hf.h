@@ -92,7 +92,7 @@ pe_status pe_hf_bool(pe_hf *hf, const char *const *names, int32_t otherwise,
 
 /* hf_shape.c */
 pe_status pe_hf_read_shape(pe_hf *hf);
-/* 0: cannot be told.  what is "head_dim". */
+/* *head_dim is 0 when it cannot be told. */
 pe_status pe_hf_head_dim(pe_hf *hf, const pe_hf_group *group, int32_t *head_dim,
                          pe_claim *claim);
 

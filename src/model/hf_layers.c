@@ -96,6 +96,12 @@ static pe_status read_lists(plan *p)
         hf->num_layers = p->layer_types->num_strings;
         hf->model->info.num_layers = (int32_t)hf->num_layers;
     }
+    if (p->cross != NULL && p->cross->num_numbers > hf->num_layers)
+        return pe_fail(
+            hf->error, PE_E_ARGUMENT,
+            "%s has %lld elements, must have at most %lld, one for each layer",
+            p->cross->path, (long long)p->cross->num_numbers,
+            (long long)hf->num_layers);
     pe_status status = PE_OK;
     if (p->layer_types != NULL)
         status = check_list(hf, &p->layer_types->setting, p->layer_types->num_strings);

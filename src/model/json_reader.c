@@ -397,6 +397,19 @@ static pe_status parse(json_object **root, const char *text, size_t size,
                       (long long)at, json_tokener_error_desc(problem));
 }
 
+/* Commas and brackets bound the values from above, whether in strings or not. */
+static pe_status check_values(const char *text, size_t size, pe_error *error)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < size; i++) {
+        count += text[i] == ',' || text[i] == '[' || text[i] == '{';
+        if (count > PE_JSON_VALUES_MAX)
+            return pe_fail_at(error, PE_E_LIMIT, (int64_t)i,
+                              "JSON has more than %d values", PE_JSON_VALUES_MAX);
+    }
+    return PE_OK;
+}
+
 pe_status pe_json_read(pe_settings *settings, const char *text, size_t size,
                        pe_error *error)
 {
@@ -419,7 +432,9 @@ pe_status pe_json_read(pe_settings *settings, const char *text, size_t size,
     if (nul != NULL)
         return pe_fail_at(error, PE_E_FORMAT, nul - text, "JSON has a NUL byte");
     json_object *root = NULL;
-    pe_status status = parse(&root, text, size, error);
+    pe_status status = check_values(text, size, error);
+    if (status == PE_OK)
+        status = parse(&root, text, size, error);
     if (status != PE_OK)
         return status;
     walk w = {.settings = settings, .text = text, .size = size, .error = error};

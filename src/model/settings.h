@@ -10,7 +10,7 @@
 #include "model/arena.h"
 #include "posenc/model.h"
 
-enum { PE_SETTING_TEXT_MAX = 240, PE_SETTING_PATH_MAX = 1023 };
+enum { PE_SETTING_TEXT_MAX = 240, PE_SETTING_PATH_MAX = 511 };
 
 typedef struct pe_entry {
     pe_setting setting;         /* the public part */

@@ -113,6 +113,17 @@ static void depth_and_length_have_limits(void **state)
     assert_int_equal(pe_checkpoint_num_settings(checkpoint), 0);
     pe_checkpoint_destroy(checkpoint);
 
+    memset(large, ' ', size);
+    memcpy(large, "{\"a\": [1", 8);
+    for (size_t i = 0; i <= 131072; i++)
+        memcpy(large + 8 + 2 * i, ",1", 2);
+    assert_int_equal(
+        pe_checkpoint_parse(&checkpoint, PE_FORMAT_AUTO, large, size - 1, NULL, &error),
+        PE_E_LIMIT);
+    assert_string_equal(error.message, "JSON has more than 131072 values");
+    /* The 131073rd of them, after the two brackets. */
+    assert_int_equal(error.offset, 8 + 2 * (131073 - 3));
+
     memset(large, 'k', 4096);
     memcpy(large, "{\"", 2);
     memcpy(large + 1100, "\":1}", 4);

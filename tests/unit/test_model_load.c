@@ -165,6 +165,29 @@ static void arguments_are_checked(void **state)
     pe_checkpoint_destroy(NULL);
 }
 
+/* Each unread key deserves a note, up to a limit. */
+static void a_file_cannot_ask_for_endless_notes(void **state)
+{
+    char text[65536];
+    pe_checkpoint *checkpoint = NULL;
+    pe_model *model = NULL;
+    (void)state;
+    size_t at = (size_t)snprintf(text, sizeof text,
+                                 "{\"head_dim\": 8, \"rope_theta\": 1e4, "
+                                 "\"rope_scaling\": {\"type\": \"default\"");
+    for (int i = 0; i < 3000; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, ", \"k%d\": 1", i);
+    snprintf(text + at, sizeof text - at, "}}");
+    assert_int_equal(pe_checkpoint_parse(&checkpoint, PE_FORMAT_AUTO, text,
+                                         strlen(text), NULL, NULL),
+                     PE_OK);
+    assert_int_equal(pe_model_create(&model, checkpoint, 0, NULL, NULL), PE_OK);
+    assert_int_equal(pe_model_get_info(model)->num_notes, 201);
+    assert_string_equal(pe_model_note(model, 200)->text, "further notes are left out");
+    pe_model_destroy(model);
+    pe_checkpoint_destroy(checkpoint);
+}
+
 typedef struct counter {
     int64_t left; /* calls that still succeed */
     int64_t live;
@@ -256,6 +279,7 @@ int main(void)
         cmocka_unit_test(large_arrays_are_mapped),
         cmocka_unit_test(pipes_are_read_to_their_end),
         cmocka_unit_test(arguments_are_checked),
+        cmocka_unit_test(a_file_cannot_ask_for_endless_notes),
         cmocka_unit_test(memory_may_run_out_at_any_call),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
