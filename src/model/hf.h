@@ -33,7 +33,8 @@ enum {
     PE_HF_SCALED_ON_FULL = 128,  /* a flat rope_scaling is for full layers only */
     PE_HF_THETA_IN_CODE = 256,   /* published files never state theta */
     PE_HF_ENCODER = 512,         /* not causal */
-    PE_HF_REVERSED = 1024        /* turns by minus the angle */
+    PE_HF_REVERSED = 1024,       /* turns by minus the angle */
+    PE_HF_FULL_FIRST = 2048      /* layer l is full when l % sliding_period is 0 */
 };
 
 typedef struct pe_hf_arch {

@@ -19,6 +19,7 @@ enum {
 static const pe_hf_arch archs[] = {
     /* half-split over the whole head */
     {"llama", .method = PE_HF_ROPE, .pairing = HALF},
+    {"mllama", .method = PE_HF_ROPE, .pairing = HALF, .theta = 5e5},
     {"mllama_text_model", .method = PE_HF_ROPE, .pairing = HALF, .theta = 5e5},
     {"mistral", .method = PE_HF_ROPE, .pairing = HALF},
     {"mixtral", .method = PE_HF_ROPE, .pairing = HALF, .theta = 1e6},
@@ -69,6 +70,8 @@ static const pe_hf_arch archs[] = {
     {"qwen2_vl_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE},
     {"qwen2_5_vl", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE},
     {"qwen2_5_vl_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE},
+    {"qwen3_vl", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE_INTERLEAVED,
+     .head_dim = 128, .theta = 5e6},
     {"qwen3_vl_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE_INTERLEAVED,
      .head_dim = 128, .theta = 5e6},
     {"qwen3_vl_moe_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE_INTERLEAVED,
@@ -76,6 +79,8 @@ static const pe_hf_arch archs[] = {
     {"qwen3_5_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE_INTERLEAVED,
      .head_dim = 256, .partial = 0.25},
     /* layers that differ */
+    {"gemma3", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_LOCAL_BASE,
+     .head_dim = 256, .sliding_period = 6, .theta = 1e6},
     {"gemma3_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_LOCAL_BASE, .head_dim = 256,
      .sliding_period = 6, .theta = 1e6},
     {"gemma4_text", .method = PE_HF_ROPE, .pairing = HALF, .head_dim = 256, .sliding_period = 6},
@@ -84,7 +89,9 @@ static const pe_hf_arch archs[] = {
     {"smollm3", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_NOPE_EVERY_4, .theta = 2e6},
     {"exaone4", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_ROPE_ON_SLIDING,
      .sliding_period = 4},
-    {"modernbert", .method = PE_HF_REFUSED, .pairing = HALF},
+    {"modernbert", .method = PE_HF_ROPE, .pairing = HALF,
+     .flags = PE_HF_LOCAL_BASE | PE_HF_FULL_FIRST | PE_HF_ENCODER, .sliding_period = 3,
+     .theta = 160000},
     {"mimo_v2_flash", .method = PE_HF_REFUSED, .pairing = HALF},
     {"laguna", .method = PE_HF_ROPE, .pairing = HALF},
     /* interleaved */
@@ -98,6 +105,8 @@ static const pe_hf_arch archs[] = {
     {"ernie4_5", .method = PE_HF_ROPE, .pairing = PAIR, .theta = 5e5},
     {"ernie4_5_moe", .method = PE_HF_ROPE, .pairing = PAIR, .theta = 5e5},
     {"helium", .method = PE_HF_ROPE, .pairing = PAIR},
+    {"llama4", .method = PE_HF_ROPE, .pairing = PAIR, .flags = PE_HF_NOPE_EVERY_4,
+     .head_dim = 128, .theta = 5e5},
     {"llama4_text", .method = PE_HF_ROPE, .pairing = PAIR, .flags = PE_HF_NOPE_EVERY_4,
      .head_dim = 128, .theta = 5e5},
     {"roformer", .method = PE_HF_ROPE, .pairing = PAIR,
@@ -108,8 +117,8 @@ static const pe_hf_arch archs[] = {
     {"deepseek_v32", .method = PE_HF_ROPE, .pairing = PAIR, .out_pairing = HALF, .flags = MLA_V3},
     {"kimi_k2", .method = PE_HF_ROPE, .pairing = PAIR, .out_pairing = HALF, .flags = MLA_V3},
     {"kimi_k25", .method = PE_HF_ROPE, .pairing = PAIR, .out_pairing = HALF, .flags = MLA_V3},
-    {"glm4_moe_lite", .method = PE_HF_ROPE, .pairing = PAIR, .out_pairing = HALF, .flags = PE_HF_MLA},
-    {"glm_moe_dsa", .method = PE_HF_ROPE, .pairing = PAIR, .out_pairing = HALF, .flags = PE_HF_MLA},
+    {"glm4_moe_lite", .method = PE_HF_ROPE, .pairing = PAIR, .out_pairing = HALF, .flags = MLA_V3},
+    {"glm_moe_dsa", .method = PE_HF_ROPE, .pairing = PAIR, .out_pairing = HALF, .flags = MLA_V3},
     {"longcat_flash", .method = PE_HF_ROPE, .pairing = PAIR, .out_pairing = HALF, .flags = MLA_V3},
     {"mistral4", .method = PE_HF_ROPE, .pairing = PAIR, .out_pairing = HALF, .flags = PE_HF_MLA},
     /* learned tables */

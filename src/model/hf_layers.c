@@ -115,7 +115,8 @@ static pe_status read_period(plan *p)
 {
     static const char *const interval[] = {"no_rope_layer_interval", NULL};
     static const char *const pattern[] = {"sliding_window_pattern",
-                                          "_sliding_window_pattern", NULL};
+                                          "_sliding_window_pattern",
+                                          "global_attn_every_n_layers", NULL};
     pe_hf *hf = p->hf;
     pe_pick pick;
     const pe_setting *word = pe_hf_get(hf, pattern[0]);
@@ -139,7 +140,8 @@ static int is_sliding(const plan *p, int64_t layer)
 {
     if (p->layer_types != NULL)
         return strstr(p->layer_types->strings[layer], "sliding") != NULL;
-    return p->sliding_period != 0 && (layer + 1) % p->sliding_period != 0;
+    const int64_t first = (p->hf->arch->flags & PE_HF_FULL_FIRST) != 0 ? 0 : 1;
+    return p->sliding_period != 0 && (layer + first) % p->sliding_period != 0;
 }
 
 static int turns(const plan *p, int64_t layer)

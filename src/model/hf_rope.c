@@ -20,15 +20,23 @@ static const char *pairing_name(pe_pairing pairing)
 static pe_status read_pairing(pe_hf *hf, pe_rope_spec *spec, pe_draft *draft)
 {
     static const char *const use_hf_rope[] = {"use_hf_rope", NULL};
-    pe_pick pick;
-    int32_t is_hf = 0;
+    static const char *const rope_interleave[] = {"rope_interleave", NULL};
+    pe_pick pick, interleave;
+    int32_t is_hf = 0, is_interleaved = 1;
     pe_status status = pe_hf_bool(hf, use_hf_rope, 0, &is_hf, &pick);
+    if (status == PE_OK)
+        status = pe_hf_bool(hf, rope_interleave, 1, &is_interleaved, &interleave);
     if (status != PE_OK)
         return status;
     if (pick.claim.setting != NULL) {
         spec->pairs.pairing = is_hf ? PE_HALF_SPLIT : PE_INTERLEAVED;
         pick.claim.reason = is_hf ? "rows in Hugging Face's order"
                                   : "rows in Meta's order: neighbours are a pair";
+    } else if (hf->arch->out_pairing != 0 && !is_interleaved) {
+        spec->pairs.pairing = PE_HALF_SPLIT;
+        pick.claim = interleave.claim;
+        pick.claim.source = PE_DERIVED;
+        pick.claim.reason = "rope_interleave is false: the rows are split already";
     } else if (hf->arch->pairing != 0) {
         spec->pairs.pairing = hf->arch->pairing;
         spec->pairs.out_pairing = hf->arch->out_pairing;
