@@ -6,35 +6,20 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "model/gguf.h"
 #include "model/json_reader.h"
 #include "model/npy.h"
+#include "model/safetensors.h"
 
 #include <string.h>
-
-static const char *format_name(pe_format format)
-{
-    static const char *const names[] = {"auto", "JSON", "GGUF", "safetensors", "npy"};
-    return format >= 0 && format < (pe_format)PE_COUNT(names) ? names[format] : "?";
-}
-
-/* safetensors: a header length of 8 bytes, little endian, then a JSON object. */
-static int is_safetensors(const unsigned char *bytes, size_t size)
-{
-    uint64_t length = 0;
-    if (size < 10 || bytes[8] != '{')
-        return 0;
-    for (int i = 7; i >= 0; i--)
-        length = length << 8 | bytes[i];
-    return length <= size - 8;
-}
 
 static pe_format sniff(const void *data, size_t size)
 {
     if (pe_npy_is(data, size))
         return PE_FORMAT_NPY;
-    if (size >= 4 && memcmp(data, "GGUF", 4) == 0)
+    if (pe_gguf_is(data, size))
         return PE_FORMAT_GGUF;
-    if (is_safetensors(data, size))
+    if (pe_safetensors_is(data, size))
         return PE_FORMAT_SAFETENSORS;
     return PE_FORMAT_JSON;
 }
@@ -42,13 +27,9 @@ static pe_format sniff(const void *data, size_t size)
 static pe_status read_npy(pe_checkpoint *checkpoint, const void *data, size_t size,
                           pe_error *error)
 {
-    checkpoint->weights = pe_arena_alloc(&checkpoint->arena, sizeof(pe_weight));
-    if (checkpoint->weights == NULL)
-        return pe_fail(error, PE_E_NO_MEMORY, "out of memory for a weight");
-    pe_status status = pe_npy_read(checkpoint->weights, data, size, error);
-    if (status == PE_OK)
-        checkpoint->num_weights = 1;
-    return status;
+    pe_weight_entry *entry = NULL;
+    pe_status status = pe_weights_add(&checkpoint->weights, "", 0, 0, &entry, error);
+    return status == PE_OK ? pe_npy_read(&entry->weight, data, size, error) : status;
 }
 
 static pe_status read_bytes(pe_checkpoint *checkpoint, pe_format format,
@@ -65,12 +46,21 @@ static pe_status read_bytes(pe_checkpoint *checkpoint, pe_format format,
     case PE_FORMAT_NPY:
         status = read_npy(checkpoint, data, size, error);
         break;
+    case PE_FORMAT_GGUF:
+        status = pe_gguf_read(checkpoint, data, size, error);
+        break;
     default:
-        return pe_fail(error, PE_E_UNSUPPORTED,
-                       "format is %s, this version reads JSON and npy",
-                       format_name(format));
+        status = pe_safetensors_read(checkpoint, data, size, 0, 1, error);
     }
-    return status == PE_OK ? pe_settings_finish(&checkpoint->settings, error) : status;
+    return status;
+}
+
+static pe_status sort(pe_checkpoint *checkpoint, pe_error *error)
+{
+    pe_status status = pe_settings_finish(&checkpoint->settings, error);
+    if (status == PE_OK)
+        status = pe_weights_finish(&checkpoint->weights, error);
+    return status == PE_OK ? pe_safetensors_check_index(checkpoint, error) : status;
 }
 
 static pe_status create(pe_checkpoint **out, const pe_env *env, pe_error *error)
@@ -85,6 +75,7 @@ static pe_status create(pe_checkpoint **out, const pe_env *env, pe_error *error)
     checkpoint->env = full;
     checkpoint->arena.env = &checkpoint->env;
     checkpoint->settings.arena = &checkpoint->arena;
+    checkpoint->weights.arena = &checkpoint->arena;
     *out = checkpoint;
     return PE_OK;
 }
@@ -116,6 +107,11 @@ pe_status pe_checkpoint_load(pe_checkpoint **out, const char *path, const pe_env
     if (status == PE_OK)
         status = read_bytes(checkpoint, PE_FORMAT_AUTO, checkpoint->file.data,
                             checkpoint->file.size, error);
+    if (status == PE_OK && checkpoint->format == PE_FORMAT_JSON &&
+        pe_file_is_folder(path))
+        status = pe_safetensors_read_folder(checkpoint, path, error);
+    if (status == PE_OK)
+        status = sort(checkpoint, error);
     return finish(out, checkpoint, status);
 }
 
@@ -135,7 +131,10 @@ pe_status pe_checkpoint_parse(pe_checkpoint **out, pe_format format, const void 
     pe_status status = create(&checkpoint, env, error);
     if (status != PE_OK)
         return status;
-    return finish(out, checkpoint, read_bytes(checkpoint, format, data, size, error));
+    status = read_bytes(checkpoint, format, data, size, error);
+    if (status == PE_OK)
+        status = sort(checkpoint, error);
+    return finish(out, checkpoint, status);
 }
 
 void pe_checkpoint_destroy(pe_checkpoint *checkpoint)
@@ -143,6 +142,9 @@ void pe_checkpoint_destroy(pe_checkpoint *checkpoint)
     if (checkpoint == NULL)
         return;
     pe_file_close(&checkpoint->file, &checkpoint->env);
+    pe_file_close(&checkpoint->index, &checkpoint->env);
+    for (int32_t i = 0; checkpoint->files != NULL && i < checkpoint->num_files; i++)
+        pe_file_close(&checkpoint->files[i], &checkpoint->env);
     pe_arena_release(&checkpoint->arena);
     const pe_env env = checkpoint->env;
     pe_release(&env, checkpoint, sizeof *checkpoint);
@@ -155,7 +157,7 @@ int64_t pe_checkpoint_num_settings(const pe_checkpoint *checkpoint)
 
 int64_t pe_checkpoint_num_weights(const pe_checkpoint *checkpoint)
 {
-    return checkpoint->num_weights;
+    return checkpoint->weights.num;
 }
 
 const pe_setting *pe_checkpoint_setting(const pe_checkpoint *checkpoint, int64_t index)
@@ -167,9 +169,9 @@ const pe_setting *pe_checkpoint_setting(const pe_checkpoint *checkpoint, int64_t
 
 const pe_weight *pe_checkpoint_weight(const pe_checkpoint *checkpoint, int64_t index)
 {
-    if (index < 0 || index >= checkpoint->num_weights)
+    if (index < 0 || index >= checkpoint->weights.num)
         return NULL;
-    return &checkpoint->weights[index];
+    return &checkpoint->weights.entries[index].weight;
 }
 
 const pe_setting *pe_checkpoint_find_setting(const pe_checkpoint *checkpoint,
@@ -182,9 +184,6 @@ const pe_setting *pe_checkpoint_find_setting(const pe_checkpoint *checkpoint,
 const pe_weight *pe_checkpoint_find_weight(const pe_checkpoint *checkpoint,
                                            const char *name)
 {
-    for (int64_t i = 0; i < checkpoint->num_weights; i++) {
-        if (strcmp(checkpoint->weights[i].name, name) == 0)
-            return &checkpoint->weights[i];
-    }
-    return NULL;
+    const pe_weight_entry *entry = pe_weights_find(&checkpoint->weights, name);
+    return entry == NULL ? NULL : &entry->weight;
 }

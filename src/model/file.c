@@ -118,6 +118,22 @@ pe_status pe_file_open(pe_file *out, const char *path, const char *name,
     return status;
 }
 
+int pe_file_exists(const char *folder, const char *name)
+{
+    struct stat st;
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int exists = fd >= 0 && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (fd >= 0)
+        close(fd);
+    return exists;
+}
+
+int pe_file_is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 void pe_file_close(pe_file *file, const pe_env *env)
 {
     if (file->allocated > 0)
