@@ -3,7 +3,7 @@
  * test_rope_layouts.c - every rotation over every dtype and layout against the textbook
  *
  * Random odd shapes; each case draws pairing, out pairing, window, direction, axes,
- * position source, dtypes and layouts of x and y.  A float result must lie within
+ * position source, instruction set, dtypes and layouts of x and y.  A float result must lie within
  * 3u(|ac| + |bs|) plus half a subnormal of the true one, u of it for the rounded table; a
  * narrower store adds half an ulp of its own.  Bytes that belong to no element must not change, nor must x. */
 #include <setjmp.h>
@@ -18,6 +18,7 @@
 
 #include "../support/box.h"
 #include "../support/rope_reference.h"
+#include "posenc/env.h"
 
 enum { NUM_CASES = 4000, MAX_TOKENS = 64 };
 enum operation { APPLY, TRANSPOSE, INVERSE, SHIFT, REBASE, NUM_OPERATIONS };
@@ -240,11 +241,15 @@ static void compare_head(const struct scene *s, const test_box *y, int64_t b, in
 static void draw_scene(struct scene *s, test_rng *r, int32_t head_dim, int64_t batch,
                        int64_t seq_len)
 {
+    pe_env env = {.struct_size = sizeof env};
     pe_error error;
 
+    do
+        env.isa = (pe_isa)test_rng_int(r, PE_ISA_AUTO, PE_ISA_WASM128);
+    while (env.isa != PE_ISA_AUTO && !pe_isa_available(env.isa));
     s->op = (enum operation)test_rng_int(r, 0, NUM_OPERATIONS - 1);
     draw_spec(&s->spec, r, head_dim);
-    if (pe_rope_create(&s->rope, &s->spec, NULL, &error) != PE_OK)
+    if (pe_rope_create(&s->rope, &s->spec, &env, &error) != PE_OK)
         fail_msg("%s", error.message);
     ref_rope_init(&s->ref, &s->spec, pe_rope_get_info(s->rope));
     const int axes = pe_rope_get_info(s->rope)->num_axes;
@@ -258,7 +263,7 @@ static void draw_scene(struct scene *s, test_rng *r, int32_t head_dim, int64_t b
         s->to_spec.freqs.rope_type = PE_ROPE_YARN;
         s->to_spec.freqs.factor = 8;
         s->to_spec.freqs.original_max_position_embeddings = 512;
-        if (pe_rope_create(&s->to, &s->to_spec, NULL, &error) != PE_OK)
+        if (pe_rope_create(&s->to, &s->to_spec, &env, &error) != PE_OK)
             fail_msg("%s", error.message);
         ref_rope_init(&s->to_ref, &s->to_spec, pe_rope_get_info(s->to));
     }

@@ -54,13 +54,13 @@ double vec_float_rounding(double exact)
     return 6e-8 * fmax(fabs(exact), 1);
 }
 
-double vec_rotation_rounding(const float *x, int64_t count, double factor)
+double vec_product_rounding(pe_isa isa, const float *x, int64_t count, double factor)
 {
     double top = 0;
 
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count && isa != PE_ISA_SCALAR; i++)
         top = fmax(top, fabs((double)x[i]));
-    return 3 * 0x1p-24 * sqrt(2) * top * factor; /* |c| + |s| <= sqrt 2 */
+    return 0x1p-24 * top * factor;
 }
 
 void vec_near(const vec_case *c, const char *what, int64_t index, double got,
@@ -84,14 +84,28 @@ void *vec_alloc(const vec_case *c, int64_t count, size_t size)
     return block;
 }
 
+pe_isa vec_isa_next(pe_isa isa)
+{
+    while (isa < PE_ISA_WASM128)
+        if (pe_isa_available(++isa))
+            return isa;
+    return 0;
+}
+
 pe_rope *vec_rope(const vec_case *c, const pe_rope_spec *spec)
 {
+    return vec_rope_on(c, spec, PE_ISA_AUTO);
+}
+
+pe_rope *vec_rope_on(const vec_case *c, const pe_rope_spec *spec, pe_isa isa)
+{
+    const pe_env env = {.struct_size = sizeof env, .isa = isa};
     pe_rope *rope;
     pe_error error;
 
     if (run.num_ropes == MAX_OWNED)
         vec_fail(c, "more than %d plans in one case", MAX_OWNED);
-    if (pe_rope_create(&rope, spec, NULL, &error) != PE_OK)
+    if (pe_rope_create(&rope, spec, &env, &error) != PE_OK)
         vec_fail(c, "expected a plan, got %s: %s", pe_status_name(error.status),
                  error.message);
     run.ropes[run.num_ropes++] = rope;

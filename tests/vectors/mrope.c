@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-static void check_one(const vec_case *c, const pe_rope *rope, const pe_positions *at,
-                      const char *input, const char *expected)
+static void check_one(const vec_case *c, const pe_rope_spec *spec,
+                      const pe_positions *at, const char *input, const char *expected)
 {
     const char *axes = vec_string(c, c->spec, "axes");
     const double abs_tol = vec_number(c, c->tolerance, "exact_abs");
@@ -28,13 +28,16 @@ static void check_one(const vec_case *c, const pe_rope *rope, const pe_positions
     if (at->ids != NULL && at->axis_stride != x_t.batch * x_t.seq_len)
         vec_fail(c, "%s has %lld tokens, the case has %lld positions an axis", input,
                  (long long)(x_t.batch * x_t.seq_len), (long long)at->axis_stride);
-    if (pe_rope_apply(rope, at, &x_t, &y_t, &error) != PE_OK)
-        vec_fail(c, "expected %s to be rotated, got %s", input, error.message);
-    const double factor = pe_rope_get_info(rope)->attention_factor;
-    const double slack = vec_rotation_rounding(x, count, factor);
-    for (int64_t i = 0; i < count; i++)
-        vec_near(c, expected, i, (double)y[i], exact[i],
-                 abs_tol + slack + vec_float_rounding(exact[i]));
+    for (pe_isa isa = vec_isa_next(0); isa; isa = vec_isa_next(isa)) {
+        const pe_rope *rope = vec_rope_on(c, spec, isa);
+        if (pe_rope_apply(rope, at, &x_t, &y_t, &error) != PE_OK)
+            vec_fail(c, "expected %s to be rotated, got %s", input, error.message);
+        const double factor = pe_rope_get_info(rope)->attention_factor;
+        const double slack = vec_product_rounding(isa, x, count, factor);
+        for (int64_t i = 0; i < count; i++)
+            vec_near(c, expected, i, (double)y[i], exact[i],
+                     abs_tol + slack + vec_float_rounding(exact[i]));
+    }
 }
 
 static pe_axis_map axis_map(const vec_case *c)
@@ -65,8 +68,7 @@ static void check_mrope(vec_case *c)
     spec.axes.map = axis_map(c);
     for (int a = 0; a < 3; a++)
         spec.axes.section[a] = (int32_t)sections[a];
-    const pe_rope *rope = vec_rope(c, &spec);
-    const pe_rope_info *info = pe_rope_get_info(rope);
+    const pe_rope_info *info = pe_rope_get_info(vec_rope(c, &spec));
     if (num_axes != info->num_pairs)
         vec_fail(c, "pair_axis has %lld entries for %d pairs", (long long)num_axes,
                  info->num_pairs);
@@ -75,8 +77,8 @@ static void check_mrope(vec_case *c)
 
     const pe_positions at = {
         .ids = ids, .batch_stride = seq, .axis_stride = num_ids / 3, .num_axes = 3};
-    check_one(c, rope, &at, "q", "q_exact");
-    check_one(c, rope, &at, "k", "k_exact");
+    check_one(c, &spec, &at, "q", "q_exact");
+    check_one(c, &spec, &at, "k", "k_exact");
 }
 
 /* Axis a of token y * grid_w + x, for a tower whose first axis is y or x. */
@@ -92,10 +94,10 @@ static void fill_grid(int64_t *ids, int64_t num_tokens, int64_t grid_h, int64_t 
 }
 
 /* Pixtral: y takes the even rungs of one ladder over the head, x the odd ones. */
-static const pe_rope *pixtral_plan(const vec_case *c, pe_rope_spec spec)
+static void make_pixtral(const vec_case *c, pe_rope_spec *spec)
 {
-    const int32_t num_pairs = spec.head_dim / 2, half = num_pairs / 2;
-    const double *ladder = pe_rope_get_info(vec_rope(c, &spec))->inv_freq;
+    const int32_t num_pairs = spec->head_dim / 2, half = num_pairs / 2;
+    const double *ladder = pe_rope_get_info(vec_rope(c, spec))->inv_freq;
     double *inv_freq = vec_alloc(c, num_pairs, sizeof *inv_freq);
     uint8_t *pair_axis = vec_alloc(c, num_pairs, sizeof *pair_axis);
 
@@ -103,9 +105,8 @@ static const pe_rope *pixtral_plan(const vec_case *c, pe_rope_spec spec)
         pair_axis[i] = i >= half;
         inv_freq[i] = i < half ? ladder[2 * i] : ladder[2 * (i - half) + 1];
     }
-    spec.axes = (pe_axes){.map = PE_AXIS_CUSTOM, .pair_axis = pair_axis};
-    spec.freqs = (pe_freqs){.rope_type = PE_ROPE_CUSTOM, .inv_freq = inv_freq};
-    return vec_rope(c, &spec);
+    spec->axes = (pe_axes){.map = PE_AXIS_CUSTOM, .pair_axis = pair_axis};
+    spec->freqs = (pe_freqs){.rope_type = PE_ROPE_CUSTOM, .inv_freq = inv_freq};
 }
 
 static void check_rope_2d(vec_case *c)
@@ -114,7 +115,6 @@ static void check_rope_2d(vec_case *c)
     const int64_t grid_h = vec_integer(c, c->spec, "grid_h");
     const int64_t grid_w = vec_integer(c, c->spec, "grid_w");
     const int is_llama4 = strcmp(reference, "llama4_vision") == 0;
-    const pe_rope *rope;
     pe_rope_spec spec;
 
     if (grid_h < 1 || grid_h > 4096 || grid_w < 1 || grid_w > 4096)
@@ -127,11 +127,10 @@ static void check_rope_2d(vec_case *c)
     /* llama4's class token, the last one, stays at zero on both axes. */
     fill_grid(ids, num_tokens, grid_h, grid_w, is_llama4, is_llama4);
     if (strcmp(reference, "pixtral") == 0) {
-        rope = pixtral_plan(c, spec);
+        make_pixtral(c, &spec);
     } else if (is_llama4 || strcmp(reference, "qwen2_vl") == 0) {
         spec.axes.map = PE_AXIS_SPLIT;
         spec.axes.section[0] = spec.axes.section[1] = spec.head_dim / 4;
-        rope = vec_rope(c, &spec);
     } else {
         vec_fail(c, "reference is %s, known: qwen2_vl, pixtral, llama4_vision",
                  reference);
@@ -140,8 +139,8 @@ static void check_rope_2d(vec_case *c)
                              .batch_stride = num_tokens,
                              .axis_stride = num_tokens,
                              .num_axes = 2};
-    check_one(c, rope, &at, "q", "q_exact");
-    check_one(c, rope, &at, "k", "k_exact");
+    check_one(c, &spec, &at, "q", "q_exact");
+    check_one(c, &spec, &at, "k", "k_exact");
 }
 
 const vec_kind vec_mrope_kinds[] = {

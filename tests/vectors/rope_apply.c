@@ -11,8 +11,9 @@
 typedef pe_status (*rotation)(const pe_rope *rope, const pe_positions *at,
                               const pe_tensor *x, const pe_tensor *y, pe_error *error);
 
-static void check_one(const vec_case *c, const pe_rope *rope, const pe_positions *at,
-                      rotation rotate, const char *input, const char *expected)
+static void check_one(const vec_case *c, pe_isa isa, const pe_rope *rope,
+                      const pe_positions *at, rotation rotate, const char *input,
+                      const char *expected)
 {
     const char *axes = vec_string(c, c->spec, "axes");
     const double abs_tol = vec_number(c, c->tolerance, "exact_abs");
@@ -31,7 +32,7 @@ static void check_one(const vec_case *c, const pe_rope *rope, const pe_positions
     if (rotate(rope, at, &x_t, &y_t, &error) != PE_OK)
         vec_fail(c, "expected %s to be rotated, got %s", input, error.message);
     const double factor = pe_rope_get_info(rope)->attention_factor;
-    const double slack = vec_rotation_rounding(x, count, factor);
+    const double slack = vec_product_rounding(isa, x, count, factor);
     for (int64_t i = 0; i < count; i++)
         vec_near(c, expected, i, (double)y[i], exact[i],
                  abs_tol + slack + vec_float_rounding(exact[i]));
@@ -42,7 +43,7 @@ static void check_one(const vec_case *c, const pe_rope *rope, const pe_positions
                  input);
 }
 
-static const pe_rope *plan(const vec_case *c, pe_positions *at)
+static const pe_rope *plan(const vec_case *c, pe_isa isa, pe_positions *at)
 {
     const int64_t batch = vec_integer(c, c->spec, "batch");
     const int64_t seq = vec_integer(c, c->spec, "seq");
@@ -55,24 +56,27 @@ static const pe_rope *plan(const vec_case *c, pe_positions *at)
         vec_fail(c, "positions has %lld numbers for batch %lld and seq %lld",
                  (long long)count, (long long)batch, (long long)seq);
     *at = (pe_positions){.ids = ids, .batch_stride = seq};
-    return vec_rope(c, &spec);
+    return vec_rope_on(c, &spec, isa);
 }
 
 static void check_apply(vec_case *c)
 {
     pe_positions at;
-    const pe_rope *rope = plan(c, &at);
 
-    check_one(c, rope, &at, pe_rope_apply, "q", "q_exact");
-    check_one(c, rope, &at, pe_rope_apply, "k", "k_exact");
+    for (pe_isa isa = vec_isa_next(0); isa; isa = vec_isa_next(isa)) {
+        const pe_rope *rope = plan(c, isa, &at);
+        check_one(c, isa, rope, &at, pe_rope_apply, "q", "q_exact");
+        check_one(c, isa, rope, &at, pe_rope_apply, "k", "k_exact");
+    }
 }
 
 static void check_backward(vec_case *c)
 {
     pe_positions at;
-    const pe_rope *rope = plan(c, &at);
 
-    check_one(c, rope, &at, pe_rope_transpose, "upstream", "d_q_exact");
+    for (pe_isa isa = vec_isa_next(0); isa; isa = vec_isa_next(isa))
+        check_one(c, isa, plan(c, isa, &at), &at, pe_rope_transpose, "upstream",
+                  "d_q_exact");
 }
 
 const vec_kind vec_rope_apply_kinds[] = {

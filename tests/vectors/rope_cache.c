@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-static void check_cache(vec_case *c)
+static void check_on(const vec_case *c, pe_isa isa)
 {
     const double abs_tol = vec_number(c, c->tolerance, "exact_abs");
     const double per_angle = vec_number(c, c->tolerance, "exact_per_angle");
@@ -23,7 +23,7 @@ static void check_cache(vec_case *c)
     pe_error error;
 
     vec_rope_spec(c, &spec);
-    const pe_rope *rope = vec_rope(c, &spec);
+    const pe_rope *rope = vec_rope_on(c, &spec, isa);
     const pe_rope_info *info = pe_rope_get_info(rope);
     const int64_t width = info->num_pairs;
     float *cos_got = vec_alloc(c, num_positions * width, sizeof *cos_got);
@@ -48,6 +48,12 @@ static void check_cache(vec_case *c)
         vec_near(c, "sin", n, (double)sin_got[t * width + i], sin_exact[n],
                  slack + vec_float_rounding(sin_exact[n]));
     }
+}
+
+static void check_cache(vec_case *c)
+{
+    for (pe_isa isa = vec_isa_next(0); isa; isa = vec_isa_next(isa))
+        check_on(c, isa);
 }
 
 const vec_kind vec_rope_cache_kinds[] = {

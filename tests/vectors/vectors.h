@@ -10,7 +10,7 @@
 
 #include <json-c/json.h>
 
-#include "posenc/posenc.h"
+#include "posenc/env.h"
 
 typedef struct vec_case vec_case;
 typedef void (*vec_check)(vec_case *c);
@@ -38,9 +38,9 @@ void vec_lesson_sinusoidal(vec_case *c);
 /* What storing a result as float may add: half an ulp, at values of up to 1 that of 1. */
 double vec_float_rounding(double exact);
 
-/* What rotating count floats by a float table may add: 3u(|x0 c| + |x1 s|), u = 2^-24,
- * one u of it for the table, two for the arithmetic; factor multiplies cos and sin. */
-double vec_rotation_rounding(const float *x, int64_t count, double factor);
+/* What vector kernels may add to that: they round a product before the sum, of elements
+ * of x and a float table that factor multiplies.  The scalar ones do not: 0. */
+double vec_product_rounding(pe_isa isa, const float *x, int64_t count, double factor);
 
 /* "FAIL id: ..." */
 _Noreturn void vec_fail(const vec_case *c, const char *format, ...)
@@ -79,6 +79,11 @@ void *vec_alloc(const vec_case *c, int64_t count, size_t size);
  * the plan of a spec, which the case owns. */
 void vec_rope_spec(const vec_case *c, pe_rope_spec *spec);
 pe_rope *vec_rope(const vec_case *c, const pe_rope_spec *spec);
+
+/* The same for an instruction set that is available here.  Checks of rotations and
+ * tables run on every one: for (pe_isa isa = vec_isa_next(0); isa; ...). */
+pe_rope *vec_rope_on(const vec_case *c, const pe_rope_spec *spec, pe_isa isa);
+pe_isa vec_isa_next(pe_isa isa); /* the next one available, 0 after the last */
 
 /* A float tensor of shape (batch, heads, seq, dim), (batch, seq, heads, dim) or
  * (seq, heads, dim) as axes says: BHTD, BTHD, THD. */
