@@ -100,6 +100,8 @@ static pe_hf_method method_of_unknown(const pe_hf *hf)
         return PE_HF_ROPE;
     if (strcmp(stated, "absolute") == 0)
         return PE_HF_LEARNED;
+    if (strcmp(stated, "nope") == 0)
+        return PE_HF_NONE;
     if (pe_hf_get(hf, "max_position_embeddings") != NULL)
         return PE_HF_ROPE;
     return PE_HF_REFUSED;
@@ -146,6 +148,51 @@ static pe_status refuse(const pe_hf *hf)
                    hf->model_type);
 }
 
+/* Keys of the text model that look like rope and are nobody's. */
+static void note_unread(pe_hf *hf)
+{
+    static const char *const known[] = {"rope_theta",
+                                        "rope_base",
+                                        "rope_pct",
+                                        "rope_percent",
+                                        "rope_interleave",
+                                        "rope_local_base_freq",
+                                        "rope_embedding_base",
+                                        "rotary_dim",
+                                        "rotary_pct",
+                                        "rotary_percent",
+                                        "rotary_base",
+                                        "rotary_emb_base",
+                                        "rotary_emb_fraction",
+                                        "rotary_emb_interleaved",
+                                        "rotary_embedding_base",
+                                        "partial_rotary_factor",
+                                        "qk_rope_head_dim",
+                                        "use_hf_rope",
+                                        "no_rope_layers",
+                                        "no_rope_layer_interval",
+                                        "global_rope_theta",
+                                        "local_rope_theta",
+                                        "mrope_section",
+                                        "mrope_interleaved"};
+    const size_t length = strlen(hf->prefix);
+    for (int64_t i = 0; i < hf->settings->num; i++) {
+        const pe_setting *setting = &hf->settings->entries[i].setting;
+        const char *name = setting->path + length;
+        if (strncmp(setting->path, hf->prefix, length) != 0 ||
+            strpbrk(name, ".[") != NULL || setting->type == PE_SETTING_NULL ||
+            (setting->type == PE_SETTING_BOOL && setting->integer == 0) ||
+            (strstr(name, "rope") == NULL && strstr(name, "rotary") == NULL))
+            continue;
+        size_t k = 0;
+        while (k < PE_COUNT(known) && strcmp(known[k], name) != 0)
+            k++;
+        if (k == PE_COUNT(known))
+            pe_build_note(hf->model, PE_WARNING, setting,
+                          "%.120s is not read, so it has no effect", setting->path);
+    }
+}
+
 static pe_status read_method(pe_hf *hf, pe_hf_method method)
 {
     static const char *const names[] = {"rope", "learned",  "sinusoidal", "alibi",
@@ -155,6 +202,7 @@ static pe_status read_method(pe_hf *hf, pe_hf_method method)
     hf->model->info.method = names[method];
     switch (method) {
     case PE_HF_ROPE:
+        note_unread(hf);
         return pe_hf_rope_layers(hf);
     case PE_HF_LEARNED:
         return pe_hf_learned(hf);

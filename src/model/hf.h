@@ -34,7 +34,8 @@ enum {
     PE_HF_THETA_IN_CODE = 256,   /* published files never state theta */
     PE_HF_ENCODER = 512,         /* not causal */
     PE_HF_REVERSED = 1024,       /* turns by minus the angle */
-    PE_HF_FULL_FIRST = 2048      /* layer l is full when l % sliding_period is 0 */
+    PE_HF_FULL_FIRST = 2048,     /* layer l is full when l % sliding_period is 0 */
+    PE_HF_LINEAR_BETWEEN = 4096  /* full_attention_interval is 4 unless stated */
 };
 
 typedef struct pe_hf_arch {
@@ -97,13 +98,20 @@ pe_status pe_hf_read_shape(pe_hf *hf);
 pe_status pe_hf_head_dim(pe_hf *hf, const pe_hf_group *group, int32_t *head_dim,
                          pe_claim *claim);
 
-/* hf_rope.c, hf_scaling.c */
+/* hf_rope.c, hf_rope_type.c, hf_scaling.c */
 pe_status pe_hf_rope(pe_hf *hf, const pe_hf_group *group, int32_t *rope);
 pe_status pe_hf_rope_type(pe_hf *hf, const pe_hf_group *group, pe_rope_spec *spec,
                           pe_draft *draft);
+const char *pe_hf_type_name(pe_rope_type type);
+/* 1: the flat scaling block is not for these layers. */
+int pe_hf_is_unscaled(const pe_hf *hf, const pe_hf_group *group);
 pe_status pe_hf_scaling(pe_hf *hf, const pe_hf_group *group, pe_rope_spec *spec,
                         pe_draft *draft);
+
+/* hf_lint.c */
 void pe_hf_lint(pe_hf *hf, const pe_hf_group *group, const pe_rope_spec *spec);
+void pe_hf_note_ignored(pe_hf *hf);
+void pe_hf_resolve_lengths(pe_hf *hf, const pe_freqs *freqs);
 
 /* hf_layers.c, hf_absolute.c, hf_bias.c */
 pe_status pe_hf_rope_layers(pe_hf *hf);

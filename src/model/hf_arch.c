@@ -62,7 +62,8 @@ static const pe_hf_arch archs[] = {
     {"stablelm", .method = PE_HF_ROPE, .pairing = HALF, .partial = 0.25},
     {"persimmon", .method = PE_HF_ROPE, .pairing = HALF, .partial = 0.5, .theta = 25000},
     {"nemotron", .method = PE_HF_ROPE, .pairing = HALF, .partial = 0.5},
-    {"qwen3_next", .method = PE_HF_ROPE, .pairing = HALF, .head_dim = 256, .partial = 0.25},
+    {"qwen3_next", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_LINEAR_BETWEEN,
+     .head_dim = 256, .partial = 0.25},
     {"minimax_m2", .method = PE_HF_ROPE, .pairing = HALF, .theta = 5e6},
     {"glm4_moe", .method = PE_HF_ROPE, .pairing = HALF, .partial = 0.5},
     /* several axes */
@@ -76,8 +77,9 @@ static const pe_hf_arch archs[] = {
      .head_dim = 128, .theta = 5e6},
     {"qwen3_vl_moe_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE_INTERLEAVED,
      .theta = 5e6},
-    {"qwen3_5_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE_INTERLEAVED,
-     .head_dim = 256, .partial = 0.25},
+    {"qwen3_5_text", .method = PE_HF_ROPE, .pairing = HALF,
+     .flags = PE_HF_MROPE_INTERLEAVED | PE_HF_LINEAR_BETWEEN, .head_dim = 256,
+     .partial = 0.25},
     /* layers that differ */
     {"gemma3", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_LOCAL_BASE,
      .head_dim = 256, .sliding_period = 6, .theta = 1e6},

@@ -20,6 +20,7 @@ typedef struct plan {
     const pe_setting *cross;      /* cross_attention_layers */
     int64_t sliding_period;       /* full when (l + 1) % this is 0; 0: all alike */
     int64_t nope_interval;        /* NoPE when (l + 1) % this is 0; 0: none */
+    int64_t attention_interval;   /* attends when (l + 1) % this is 0; 0: always */
     int32_t has_kinds;            /* the rope depends on the kind of layer */
     int32_t rope_on_sliding_only; /* Cohere 2, EXAONE 4 */
     pe_hf_group groups[GROUPS_MAX];
@@ -114,6 +115,7 @@ static pe_status read_lists(plan *p)
 static pe_status read_period(plan *p)
 {
     static const char *const interval[] = {"no_rope_layer_interval", NULL};
+    static const char *const attention[] = {"full_attention_interval", NULL};
     static const char *const pattern[] = {"sliding_window_pattern",
                                           "_sliding_window_pattern",
                                           "global_attn_every_n_layers", NULL};
@@ -122,7 +124,10 @@ static pe_status read_period(plan *p)
     const pe_setting *word = pe_hf_get(hf, pattern[0]);
     p->sliding_period = hf->arch->sliding_period;
     p->nope_interval = (hf->arch->flags & PE_HF_NOPE_EVERY_4) != 0 ? 4 : 0;
+    p->attention_interval = (hf->arch->flags & PE_HF_LINEAR_BETWEEN) != 0 ? 4 : 0;
     pe_status status = pe_hf_integer(hf, interval, 0, 4096, &p->nope_interval, &pick);
+    if (status == PE_OK)
+        status = pe_hf_integer(hf, attention, 1, 4096, &p->attention_interval, &pick);
     if (status != PE_OK || hf->arch->sliding_period == 0)
         return status;
     if (word == NULL || word->type != PE_SETTING_STRING)
@@ -151,6 +156,20 @@ static int turns(const plan *p, int64_t layer)
     if (p->no_rope != NULL)
         return p->no_rope->numbers[layer] != 0;
     return p->nope_interval == 0 || (layer + 1) % p->nope_interval != 0;
+}
+
+/* Linear attention, state spaces and convolutions have no site. */
+static int attends(const plan *p, int64_t layer)
+{
+    static const char *const others[] = {"linear_attention", "mamba", "conv",
+                                         "recurrent"};
+    if (p->layer_types == NULL)
+        return p->attention_interval == 0 || (layer + 1) % p->attention_interval == 0;
+    for (size_t i = 0; i < PE_COUNT(others); i++) {
+        if (strcmp(p->layer_types->strings[layer], others[i]) == 0)
+            return 0;
+    }
+    return 1;
 }
 
 static int is_cross(const plan *p, int64_t layer)
@@ -214,9 +233,13 @@ static pe_status add_layers(plan *p)
 {
     pe_hf *hf = p->hf;
     const int64_t num = hf->num_layers == 0 ? 1 : hf->num_layers;
-    int64_t still = 0;
+    int64_t still = 0, without = 0;
     for (int64_t layer = 0; layer < num; layer++) {
         int32_t rope = -1;
+        if (!attends(p, layer)) {
+            without++;
+            continue;
+        }
         const int cross = is_cross(p, layer);
         if (!cross && turns(p, layer)) {
             pe_status status = rope_of(p, layer, &rope);
@@ -227,6 +250,10 @@ static pe_status add_layers(plan *p)
         pe_build_site(hf->model, (int32_t)layer, cross ? PE_SITE_CROSS : PE_SITE_SELF,
                       rope, -1);
     }
+    if (without > 0)
+        pe_build_note(hf->model, PE_INFO, NULL,
+                      "%lld of %lld layers have no softmax attention, and no site",
+                      (long long)without, (long long)num);
     if (still > 0)
         pe_build_note(hf->model, PE_INFO, p->no_rope,
                       "%lld of %lld layers do not turn (NoPE)", (long long)still,
@@ -251,8 +278,8 @@ pe_status pe_hf_rope_layers(pe_hf *hf)
     p.rope_on_sliding_only = (flags & PE_HF_ROPE_ON_SLIDING) != 0 &&
                              (strcmp(hf->model_type, "exaone4") != 0 ||
                               pe_hf_get(hf, "sliding_window") != NULL);
-    if (hf->num_layers == 0 &&
-        (p.has_kinds || p.rope_on_sliding_only || p.nope_interval != 0))
+    if (hf->num_layers == 0 && (p.has_kinds || p.rope_on_sliding_only ||
+                                p.nope_interval != 0 || p.attention_interval != 0))
         return pe_fail(hf->error, PE_E_ARGUMENT,
                        "num_hidden_layers is not stated, but the layers of model_type "
                        "%.60s differ",

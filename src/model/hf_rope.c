@@ -21,14 +21,20 @@ static pe_status read_pairing(pe_hf *hf, pe_rope_spec *spec, pe_draft *draft)
 {
     static const char *const use_hf_rope[] = {"use_hf_rope", NULL};
     static const char *const rope_interleave[] = {"rope_interleave", NULL};
-    pe_pick pick, interleave;
-    int32_t is_hf = 0, is_interleaved = 1;
+    static const char *const rotary_interleaved[] = {"rotary_emb_interleaved", NULL};
+    pe_pick pick, interleave, stated;
+    int32_t is_hf = 0, is_interleaved = 1, is_stated = 0;
     pe_status status = pe_hf_bool(hf, use_hf_rope, 0, &is_hf, &pick);
     if (status == PE_OK)
         status = pe_hf_bool(hf, rope_interleave, 1, &is_interleaved, &interleave);
+    if (status == PE_OK)
+        status = pe_hf_bool(hf, rotary_interleaved, 0, &is_stated, &stated);
     if (status != PE_OK)
         return status;
-    if (pick.claim.setting != NULL) {
+    if (stated.claim.setting != NULL) {
+        spec->pairs.pairing = is_stated ? PE_INTERLEAVED : PE_HALF_SPLIT;
+        pick.claim = stated.claim;
+    } else if (pick.claim.setting != NULL) {
         spec->pairs.pairing = is_hf ? PE_HALF_SPLIT : PE_INTERLEAVED;
         pick.claim.reason = is_hf ? "rows in Hugging Face's order"
                                   : "rows in Meta's order: neighbours are a pair";

@@ -2,8 +2,7 @@
  *
  * hf_scaling.c - rope_scaling and rope_parameters: the rule and its numbers
  *
- * Explicit numbers beat implied ones, null is absent, and a key that nobody here reads
- * is named in a warning. */
+ * Explicit numbers beat implied ones, and null is absent. */
 #include "model/hf.h"
 
 #include "base/error.h"
@@ -11,113 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-typedef struct type_name {
-    const char *name;
-    pe_rope_type type;
-} type_name;
-
-static const type_name type_names[] = {
-    {"default", PE_ROPE_DEFAULT},   {"linear", PE_ROPE_LINEAR},
-    {"ntk", PE_ROPE_NTK},           {"dynamic", PE_ROPE_DYNAMIC},
-    {"yarn", PE_ROPE_YARN},         {"deepseek_yarn", PE_ROPE_YARN},
-    {"longrope", PE_ROPE_LONGROPE}, {"su", PE_ROPE_LONGROPE},
-    {"llama3", PE_ROPE_LLAMA3},     {"proportional", PE_ROPE_PROPORTIONAL},
-    {"mrope", PE_ROPE_DEFAULT},     {"none", PE_ROPE_DEFAULT},
-};
-
-static const char *canonical_name(pe_rope_type type)
-{
-    for (size_t i = 0; i < PE_COUNT(type_names); i++) {
-        if (type_names[i].type == type && strcmp(type_names[i].name, "su") != 0)
-            return type_names[i].name;
-    }
-    return "default";
-}
-
-static int is_unscaled(const pe_hf *hf, const pe_hf_group *group)
-{
-    return group->is_sliding && !hf->is_nested &&
-           (hf->arch->flags & (PE_HF_LOCAL_BASE | PE_HF_SCALED_ON_FULL)) != 0;
-}
-
-static void note_spelling(pe_hf *hf, const pe_setting *setting)
-{
-    const size_t length = strlen(setting->path);
-    if (length >= 5 && strcmp(setting->path + length - 5, ".type") == 0)
-        pe_build_note(hf->model, PE_INFO, setting, "%s is the older name of rope_type",
-                      setting->path);
-    if (strcmp(setting->text, "su") == 0)
-        pe_build_note(hf->model, PE_INFO, setting, "su is the older name of longrope");
-    if (strcmp(setting->text, "mrope") == 0)
-        pe_build_note(hf->model, PE_INFO, setting,
-                      "mrope is not a scaling rule: the default rule over the axes of "
-                      "mrope_section");
-}
-
-/* Hunyuan writes NTK's alpha under "dynamic". */
-static pe_status apply_alpha(pe_hf *hf, pe_rope_spec *spec, pe_claim *claim)
-{
-    static const char *const names[] = {"*alpha", NULL};
-    pe_pick alpha;
-    pe_status status = pe_hf_number(hf, names, &alpha);
-    if (status != PE_OK || alpha.claim.setting == NULL || alpha.number == 0)
-        return status;
-    if (spec->freqs.rope_type != PE_ROPE_DYNAMIC &&
-        spec->freqs.rope_type != PE_ROPE_NTK)
-        return PE_OK;
-    if (spec->freqs.rope_type == PE_ROPE_DYNAMIC) {
-        claim->reason = "dynamic with alpha is a fixed NTK base change (Hunyuan)";
-        claim->source = PE_DERIVED;
-    }
-    spec->freqs.rope_type = PE_ROPE_NTK;
-    return PE_OK;
-}
-
-pe_status pe_hf_rope_type(pe_hf *hf, const pe_hf_group *group, pe_rope_spec *spec,
-                          pe_draft *draft)
-{
-    static const char *const names[] = {"*rope_type", "*type", NULL};
-    pe_pick pick;
-    if (is_unscaled(hf, group)) {
-        const pe_claim claim = {.source = PE_DERIVED,
-                                .reason = "scaling is for full-attention layers only"};
-        pe_draft_text(draft, "rope_type", "default", &claim);
-        return PE_OK;
-    }
-    pe_status status = pe_hf_string(hf, names, &pick);
-    if (status != PE_OK)
-        return status;
-    if (pick.claim.setting == NULL) {
-        pick.claim.source = PE_DEFAULTED;
-        pick.claim.reason = "no scaling is stated";
-        pe_draft_text(draft, "rope_type", "default", &pick.claim);
-        static const char *const factor[] = {"*factor", NULL};
-        pe_pick stray;
-        status = pe_hf_number(hf, factor, &stray);
-        if (status == PE_OK && stray.claim.setting != NULL)
-            return pe_fail(hf->error, PE_E_ARGUMENT,
-                           "%s is %.40s, but there is no rope_type or type beside it",
-                           stray.claim.setting->path, stray.claim.setting->text);
-        return status;
-    }
-    const pe_setting *setting = pick.claim.setting;
-    size_t i = 0;
-    while (i < PE_COUNT(type_names) && strcmp(type_names[i].name, setting->text) != 0)
-        i++;
-    if (i == PE_COUNT(type_names))
-        return pe_fail(hf->error, PE_E_UNSUPPORTED,
-                       "%s is \"%.60s\", must be default, linear, ntk, dynamic, yarn, "
-                       "longrope, su, llama3, proportional or mrope",
-                       setting->path, setting->text);
-    spec->freqs.rope_type = type_names[i].type;
-    note_spelling(hf, setting);
-    status = apply_alpha(hf, spec, &pick.claim);
-    if (status == PE_OK)
-        pe_draft_text(draft, "rope_type", canonical_name(spec->freqs.rope_type),
-                      &pick.claim);
-    return status;
-}
 
 /* An optional positive number of the scaling dict. */
 static pe_status read_positive(pe_hf *hf, pe_draft *draft, const char *field,
@@ -144,7 +36,7 @@ static pe_status need(pe_hf *hf, const char *field, double value, pe_rope_type t
         return PE_OK;
     return pe_fail(hf->error, PE_E_ARGUMENT, "%s%s.%s is not stated, %s needs it",
                    hf->prefix, hf->dicts[0] != NULL ? hf->dicts[0] : hf->dicts[1],
-                   field, canonical_name(type));
+                   field, pe_hf_type_name(type));
 }
 
 /* The trained length: the top level wins (Phi-3), then the dict, then, as the library
@@ -392,132 +284,6 @@ static pe_status read_ntk(pe_hf *hf, pe_freqs *freqs, pe_draft *draft)
                            : status;
 }
 
-/* Llama's checkpoints with theta 500000 were trained on 8192 tokens; longer ones came
- * with a llama3 block, which quantised and fine-tuned uploads tend to lose. */
-static void lint_default(pe_hf *hf, const pe_rope_spec *spec, double longest)
-{
-    const int64_t context = hf->max_positions;
-    if (strcmp(hf->model_type, "llama") == 0 && spec->freqs.rope_theta == 5e5 &&
-        context > 8192)
-        pe_build_note(
-            hf->model, PE_WARNING, NULL,
-            "context %lld without scaling: Llama 3 with rope_theta 500000 was "
-            "trained on 8192, and longer contexts came with rope_type llama3; "
-            "was the block lost?",
-            (long long)context);
-    else if (spec->head_dim != 0 && context != 0 && longest < (double)context)
-        pe_build_note(
-            hf->model, PE_WARNING, NULL,
-            "context %lld with rope_theta %g and no scaling: the slowest pair "
-            "turns once in %.1f tokens",
-            (long long)context, spec->freqs.rope_theta, longest);
-}
-
-void pe_hf_lint(pe_hf *hf, const pe_hf_group *group, const pe_rope_spec *spec)
-{
-    const pe_freqs *freqs = &spec->freqs;
-    const double d = spec->pairs.rotary_dim;
-    if (group->is_sliding)
-        return;
-    const double longest =
-        d < 2 ? 0 : 6.283185307179586 * pow(freqs->rope_theta, (d - 2) / d);
-    const int64_t original = freqs->original_max_position_embeddings;
-    if (freqs->rope_type == PE_ROPE_DEFAULT)
-        lint_default(hf, spec, longest);
-    else if (spec->head_dim != 0 && original != 0 && longest < (double)original)
-        pe_build_note(hf->model, PE_WARNING, NULL,
-                      "rope_theta is %g: the slowest pair turns once in %.1f tokens, "
-                      "below original_max_position_embeddings (%lld)",
-                      freqs->rope_theta, longest, (long long)original);
-    if (freqs->factor != 0 && freqs->factor < 1)
-        pe_build_note(hf->model, PE_WARNING, NULL,
-                      "factor is %g, below 1: it shortens the context; is it the "
-                      "reciprocal?",
-                      freqs->factor);
-}
-
-static void note_ignored(pe_hf *hf)
-{
-    static const char *const known[] = {"rope_type",
-                                        "type",
-                                        "rope_theta",
-                                        "factor",
-                                        "attention_factor",
-                                        "beta_fast",
-                                        "beta_slow",
-                                        "mscale",
-                                        "mscale_all_dim",
-                                        "original_max_position_embeddings",
-                                        "short_factor",
-                                        "long_factor",
-                                        "low_freq_factor",
-                                        "high_freq_factor",
-                                        "partial_rotary_factor",
-                                        "mrope_section",
-                                        "mrope_interleaved",
-                                        "truncate",
-                                        "alpha",
-                                        "apply_yarn_scaling",
-                                        "apply_scale",
-                                        "llama_4_scaling_beta"};
-    for (size_t d = 0; d < PE_COUNT(hf->dicts); d++) {
-        char prefix[160];
-        if (hf->dicts[d] == NULL)
-            continue;
-        snprintf(prefix, sizeof prefix, "%s%s.", hf->prefix, hf->dicts[d]);
-        for (int64_t i = 0; i < hf->settings->num; i++) {
-            const pe_setting *setting = &hf->settings->entries[i].setting;
-            if (strncmp(setting->path, prefix, strlen(prefix)) != 0 ||
-                setting->type == PE_SETTING_NULL)
-                continue;
-            const char *name = setting->path + strlen(prefix);
-            size_t k = 0;
-            while (k < PE_COUNT(known) && strcmp(known[k], name) != 0)
-                k++;
-            if (k == PE_COUNT(known))
-                pe_build_note(hf->model, PE_WARNING, setting,
-                              "%.120s is not read, so it has no effect", setting->path);
-            else if (strcmp(name, "llama_4_scaling_beta") == 0 && setting->number != 0)
-                pe_build_note(
-                    hf->model, PE_INFO, setting,
-                    "%.120s is %.20s: queries have a temperature by position, "
-                    "which is no part of a rope",
-                    setting->path, setting->text);
-        }
-    }
-}
-
-/* Which lengths the numbers speak of.  Some files hold the trained length in
- * max_position_embeddings, some the extended one. */
-static void resolve_lengths(pe_hf *hf, const pe_freqs *freqs)
-{
-    pe_model_info *info = &hf->model->info;
-    const int64_t max = hf->max_positions;
-    const int64_t original = freqs->original_max_position_embeddings;
-    const double scaled = freqs->factor * (double)(original != 0 ? original : max);
-    const int64_t stretched = scaled < 1e15 ? (int64_t)scaled : 0;
-    info->trained_len = original != 0 ? original : max;
-    info->extended_len = max;
-    if (freqs->rope_type == PE_ROPE_YARN) {
-        info->extended_len = stretched > max ? stretched : max;
-        if (stretched > max && max != 0)
-            pe_build_note(hf->model, PE_INFO, NULL,
-                          "max_position_embeddings (%lld) is below factor * "
-                          "original_max_position_embeddings (%lld): the second is the "
-                          "length that can be served",
-                          (long long)max, (long long)stretched);
-    } else if (freqs->rope_type == PE_ROPE_DYNAMIC) {
-        info->extended_len = stretched;
-    } else if (freqs->rope_type == PE_ROPE_LINEAR && original == 0) {
-        info->trained_len = 0;
-        pe_build_note(hf->model, PE_INFO, NULL,
-                      "linear scaling without original_max_position_embeddings: files "
-                      "disagree whether max_position_embeddings (%lld) is before or "
-                      "after scaling",
-                      (long long)max);
-    }
-}
-
 pe_status pe_hf_scaling(pe_hf *hf, const pe_hf_group *group, pe_rope_spec *spec,
                         pe_draft *draft)
 {
@@ -561,8 +327,8 @@ pe_status pe_hf_scaling(pe_hf *hf, const pe_hf_group *group, pe_rope_spec *spec,
     }
     if (status != PE_OK)
         return status;
-    note_ignored(hf);
-    if (!is_unscaled(hf, group))
-        resolve_lengths(hf, freqs);
+    pe_hf_note_ignored(hf);
+    if (!pe_hf_is_unscaled(hf, group))
+        pe_hf_resolve_lengths(hf, freqs);
     return PE_OK;
 }

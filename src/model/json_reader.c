@@ -8,6 +8,7 @@
 #include "model/json_reader.h"
 
 #include "base/error.h"
+#include "model/json_text.h"
 
 #include <json-c/json.h>
 
@@ -17,8 +18,7 @@
 
 typedef struct walk {
     pe_settings *settings;
-    const char *text; /* valid for json-c up to size, so scans need few checks */
-    size_t size, pos;
+    pe_json_text scan;
     char path[PE_SETTING_PATH_MAX + 1];
     size_t path_size;
     pe_error *error;
@@ -26,73 +26,9 @@ typedef struct walk {
 
 static pe_status walk_value(walk *w, json_object *node);
 
-static void skip_space(walk *w)
-{
-    while (w->pos < w->size && strchr(" \t\r\n", w->text[w->pos]) != NULL)
-        w->pos++;
-}
-
-/* From a quote to the byte after the closing one. */
-static void skip_string(walk *w)
-{
-    for (w->pos++; w->pos < w->size && w->text[w->pos] != '"'; w->pos++)
-        if (w->text[w->pos] == '\\')
-            w->pos++;
-    if (w->pos < w->size)
-        w->pos++;
-}
-
-static int is_digit(const walk *w)
-{
-    return w->pos < w->size && w->text[w->pos] >= '0' && w->text[w->pos] <= '9';
-}
-
-static int is_char(const walk *w, const char *set)
-{
-    return w->pos < w->size && w->text[w->pos] != '\0' &&
-           strchr(set, w->text[w->pos]) != NULL;
-}
-
-static void skip_digits(walk *w)
-{
-    while (is_digit(w))
-        w->pos++;
-}
-
-/* RFC 8259 section 6; json-c lets "1." through. */
-static pe_status skip_number(walk *w, int *is_integer)
-{
-    *is_integer = 1;
-    if (is_char(w, "-"))
-        w->pos++;
-    if (is_char(w, "NI"))
-        return pe_fail_at(w->error, PE_E_FORMAT, (int64_t)w->pos,
-                          "%.120s is %s, must be a finite number", w->path,
-                          w->text[w->pos] == 'N'                     ? "NaN"
-                          : w->pos > 0 && w->text[w->pos - 1] == '-' ? "-Infinity"
-                                                                     : "Infinity");
-    skip_digits(w);
-    if (is_char(w, ".")) {
-        *is_integer = 0;
-        w->pos++;
-        if (!is_digit(w))
-            return pe_fail_at(w->error, PE_E_FORMAT, (int64_t)w->pos,
-                              "%.120s has no digit after the point", w->path);
-        skip_digits(w);
-    }
-    if (is_char(w, "eE")) {
-        *is_integer = 0;
-        w->pos++;
-        if (is_char(w, "+-"))
-            w->pos++;
-        skip_digits(w);
-    }
-    return PE_OK;
-}
-
 static pe_status no_memory(walk *w)
 {
-    return pe_fail_at(w->error, PE_E_NO_MEMORY, (int64_t)w->pos,
+    return pe_fail_at(w->error, PE_E_NO_MEMORY, (int64_t)w->scan.pos,
                       "out of memory for %.120s", w->path);
 }
 
@@ -101,7 +37,7 @@ static pe_status push_path(walk *w, const char *separator, const char *name,
 {
     const size_t extra = strlen(separator) + size + strlen(closing);
     if (extra > PE_SETTING_PATH_MAX - w->path_size)
-        return pe_fail_at(w->error, PE_E_LIMIT, (int64_t)w->pos,
+        return pe_fail_at(w->error, PE_E_LIMIT, (int64_t)w->scan.pos,
                           "path of %.60s... is longer than %d bytes", w->path,
                           PE_SETTING_PATH_MAX);
     char *at = w->path + w->path_size;
@@ -138,14 +74,14 @@ static double number_value(const char *text, json_object *node, int is_integer,
 static pe_status walk_number(walk *w, json_object *node, pe_entry *entry,
                              double *element)
 {
-    const size_t start = w->pos;
+    const size_t start = w->scan.pos;
     int is_integer = 0, fits = 0;
     int64_t integer = 0;
-    pe_status status = skip_number(w, &is_integer);
+    pe_status status = pe_json_skip_number(&w->scan, w->path, &is_integer, w->error);
     if (status != PE_OK)
         return status;
     const double value =
-        number_value(w->text + start, node, is_integer, &integer, &fits);
+        number_value(w->scan.text + start, node, is_integer, &integer, &fits);
     if (element != NULL)
         *element = value;
     if (entry != NULL) {
@@ -158,7 +94,7 @@ static pe_status walk_number(walk *w, json_object *node, pe_entry *entry,
 
 static pe_status walk_scalar(walk *w, json_object *node)
 {
-    const size_t start = w->pos;
+    const size_t start = w->scan.pos;
     pe_entry *entry = NULL;
     pe_status status = PE_OK;
     if (json_object_is_type(node, json_type_string)) {
@@ -167,16 +103,16 @@ static pe_status walk_scalar(walk *w, json_object *node)
         if (memchr(string, '\0', size) != NULL)
             return pe_fail_at(w->error, PE_E_FORMAT, (int64_t)start,
                               "%.120s has a NUL in its string", w->path);
-        skip_string(w);
+        pe_json_skip_string(&w->scan);
         entry = pe_settings_add(w->settings, w->path, string, size, (int64_t)start);
         if (entry != NULL)
             entry->setting.type = PE_SETTING_STRING;
-    } else if (is_char(w, "tfn")) {
-        const int truth = w->text[start] == 't';
-        const int null = w->text[start] == 'n';
-        w->pos += w->text[start] == 'f' ? 5 : 4;
-        entry = pe_settings_add(w->settings, w->path, w->text + start, w->pos - start,
-                                (int64_t)start);
+    } else if (pe_json_is_char(&w->scan, "tfn")) {
+        const int truth = w->scan.text[start] == 't';
+        const int null = w->scan.text[start] == 'n';
+        w->scan.pos += w->scan.text[start] == 'f' ? 5 : 4;
+        entry = pe_settings_add(w->settings, w->path, w->scan.text + start,
+                                w->scan.pos - start, (int64_t)start);
         if (entry != NULL) {
             entry->setting.type = null ? PE_SETTING_NULL : PE_SETTING_BOOL;
             entry->setting.integer = truth;
@@ -187,8 +123,8 @@ static pe_status walk_scalar(walk *w, json_object *node)
         status = walk_number(w, node, &value, NULL);
         if (status != PE_OK)
             return status;
-        entry = pe_settings_add(w->settings, w->path, w->text + start, w->pos - start,
-                                (int64_t)start);
+        entry = pe_settings_add(w->settings, w->path, w->scan.text + start,
+                                w->scan.pos - start, (int64_t)start);
         if (entry != NULL) {
             entry->setting.type = value.setting.type;
             entry->setting.integer = value.setting.integer;
@@ -214,7 +150,7 @@ static pe_status walk_elements(walk *w, json_object *array, size_t length,
 {
     for (size_t i = 0; i < length; i++) {
         json_object *node = json_object_array_get_idx(array, i);
-        skip_space(w);
+        pe_json_skip_space(&w->scan);
         if (numbers != NULL) {
             pe_status status = walk_number(w, node, NULL, &numbers[i]);
             if (status != PE_OK)
@@ -223,14 +159,14 @@ static pe_status walk_elements(walk *w, json_object *array, size_t length,
             strings[i] =
                 pe_settings_text(w->settings->arena, json_object_get_string(node),
                                  (size_t)json_object_get_string_len(node));
-            skip_string(w);
+            pe_json_skip_string(&w->scan);
         }
-        skip_space(w);
-        w->pos++; /* the comma or the bracket */
+        pe_json_skip_space(&w->scan);
+        w->scan.pos++; /* the comma or the bracket */
     }
     if (length == 0) {
-        skip_space(w);
-        w->pos++;
+        pe_json_skip_space(&w->scan);
+        w->scan.pos++;
     }
     return PE_OK;
 }
@@ -238,7 +174,7 @@ static pe_status walk_elements(walk *w, json_object *array, size_t length,
 static pe_status walk_flat_array(walk *w, json_object *array, size_t length,
                                  int numeric)
 {
-    const size_t start = w->pos++;
+    const size_t start = w->scan.pos++;
     double *numbers = NULL;
     const char **strings = NULL;
     if (numeric)
@@ -250,8 +186,8 @@ static pe_status walk_flat_array(walk *w, json_object *array, size_t length,
     pe_status status = walk_elements(w, array, length, numbers, strings);
     if (status != PE_OK)
         return status;
-    pe_entry *entry = pe_settings_add(w->settings, w->path, w->text + start,
-                                      w->pos - start, (int64_t)start);
+    pe_entry *entry = pe_settings_add(w->settings, w->path, w->scan.text + start,
+                                      w->scan.pos - start, (int64_t)start);
     if (entry == NULL || w->settings->arena->out_of_memory)
         return no_memory(w);
     entry->setting.type = PE_SETTING_ARRAY;
@@ -270,7 +206,7 @@ static pe_status walk_array(walk *w, json_object *array)
     if (all_of(array, length, json_type_string, json_type_string))
         return walk_flat_array(w, array, length, 0);
     const size_t path_size = w->path_size;
-    w->pos++;
+    w->scan.pos++;
     for (size_t i = 0; i < length; i++) {
         char digits[24];
         size_t size = 0;
@@ -282,8 +218,8 @@ static pe_status walk_array(walk *w, json_object *array)
         if (status != PE_OK)
             return status;
         pop_path(w, path_size);
-        skip_space(w);
-        w->pos++;
+        pe_json_skip_space(&w->scan);
+        w->scan.pos++;
     }
     return PE_OK;
 }
@@ -291,15 +227,16 @@ static pe_status walk_array(walk *w, json_object *array)
 /* The decoded key at pos, which is NULL when memory is out.  *owner is to be put. */
 static const char *key_at(walk *w, size_t *size, json_object **owner)
 {
-    const size_t start = w->pos;
-    skip_string(w);
-    *size = w->pos - start - 2;
-    if (memchr(w->text + start, '\\', w->pos - start) == NULL)
-        return w->text + start + 1;
+    const size_t start = w->scan.pos;
+    pe_json_skip_string(&w->scan);
+    *size = w->scan.pos - start - 2;
+    if (memchr(w->scan.text + start, '\\', w->scan.pos - start) == NULL)
+        return w->scan.text + start + 1;
     json_tokener *tokener = json_tokener_new();
     if (tokener == NULL)
         return NULL;
-    *owner = json_tokener_parse_ex(tokener, w->text + start, (int)(w->pos - start));
+    *owner = json_tokener_parse_ex(tokener, w->scan.text + start,
+                                   (int)(w->scan.pos - start));
     json_tokener_free(tokener);
     *size = (size_t)json_object_get_string_len(*owner);
     return json_object_get_string(*owner);
@@ -311,8 +248,8 @@ static pe_status walk_member(walk *w, struct lh_entry **next)
 {
     json_object *owner = NULL;
     size_t size = 0;
-    skip_space(w);
-    const size_t start = w->pos;
+    pe_json_skip_space(&w->scan);
+    const size_t start = w->scan.pos;
     const char *key = key_at(w, &size, &owner);
     pe_status status = PE_OK;
     if (key == NULL)
@@ -331,8 +268,8 @@ static pe_status walk_member(walk *w, struct lh_entry **next)
     json_object_put(owner);
     if (status != PE_OK)
         return status;
-    skip_space(w);
-    w->pos++; /* the colon */
+    pe_json_skip_space(&w->scan);
+    w->scan.pos++; /* the colon */
     json_object *value = lh_entry_v(*next);
     *next = (*next)->next;
     return walk_value(w, value);
@@ -342,10 +279,10 @@ static pe_status walk_object(walk *w, json_object *object)
 {
     const size_t path_size = w->path_size;
     struct lh_entry *next = json_object_get_object(object)->head;
-    w->pos++;
-    skip_space(w);
-    if (is_char(w, "}")) {
-        w->pos++;
+    w->scan.pos++;
+    pe_json_skip_space(&w->scan);
+    if (pe_json_is_char(&w->scan, "}")) {
+        w->scan.pos++;
         return PE_OK;
     }
     for (;;) {
@@ -353,8 +290,8 @@ static pe_status walk_object(walk *w, json_object *object)
         if (status != PE_OK)
             return status;
         pop_path(w, path_size);
-        skip_space(w);
-        if (w->pos >= w->size || w->text[w->pos++] == '}')
+        pe_json_skip_space(&w->scan);
+        if (w->scan.pos >= w->scan.size || w->scan.text[w->scan.pos++] == '}')
             return PE_OK;
     }
 }
@@ -362,7 +299,7 @@ static pe_status walk_object(walk *w, json_object *object)
 /* At most PE_JSON_DEPTH_MAX deep: json-c has refused the rest. */
 static pe_status walk_value(walk *w, json_object *node)
 {
-    skip_space(w);
+    pe_json_skip_space(&w->scan);
     switch (json_object_get_type(node)) {
     case json_type_object:
         return walk_object(w, node);
@@ -437,7 +374,8 @@ pe_status pe_json_read(pe_settings *settings, const char *text, size_t size,
         status = parse(&root, text, size, error);
     if (status != PE_OK)
         return status;
-    walk w = {.settings = settings, .text = text, .size = size, .error = error};
+    walk w = {
+        .settings = settings, .scan = {.text = text, .size = size}, .error = error};
     status = walk_value(&w, root);
     json_object_put(root);
     return status;
