@@ -75,19 +75,12 @@ static double far_weight(double x)
     return times(times(times(-0.75, x) + 3.75, x) - 6, x) + 3;
 }
 
+/* Neighbours past an edge are the edge, wherever the coordinate falls. */
 static taps taps_of(const axis *a, int64_t o)
 {
     int64_t whole;
     double t;
     coordinate(a, o, &whole, &t);
-    if (whole >= a->from) { /* a scale may point past the end */
-        whole = a->from - 1;
-        t = 1;
-    }
-    if (whole < 0 && a->mode == PE_RESIZE_LINEAR) {
-        whole = 0;
-        t = 0;
-    }
     taps r = {{whole, whole + 1}, {1 - t, t}, 2};
     if (a->mode == PE_RESIZE_CUBIC)
         r = (taps){
