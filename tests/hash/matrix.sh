@@ -11,8 +11,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 sources=()
-for room in src src/base src/kernels src/angle src/rope src/bias src/positions \
-    src/attention src/thread; do
+for room in src src/base src/kernels src/angle src/rope src/absolute src/sinusoidal \
+    src/learned src/bias src/positions src/attention src/thread; do
     for file in "$room"/*.c; do
         [[ -e $file ]] && sources+=("$file")
     done

@@ -3,7 +3,8 @@
  * table_hash.c - one hash over more than 10^7 table entries
  *
  * Every frequency rule, every kind of angle, positions near and far, whole and
- * fractional, and the doubles of inv_freq.  The bits must not depend on compiler, level,
+ * fractional, and the doubles of inv_freq; then sinusoidal encodings of every order, and
+ * sums and stretched tables, whose rounding contraction would change, too.  The bits must not depend on compiler, level,
  * contraction or instruction set: tests/hash/pinned holds the only right answer. */
 #include "posenc/posenc.h"
 
@@ -94,6 +95,71 @@ static void add_plan(const pe_rope_spec *spec)
     pe_rope_destroy(rope);
 }
 
+static void check(pe_status status, const pe_error *error)
+{
+    if (status != PE_OK) {
+        fprintf(stderr, "table_hash: %s\n", error->message);
+        exit(1);
+    }
+}
+
+static void add_sinusoidal(const pe_sinusoidal_spec *spec)
+{
+    static float rows[ROWS * DIM], x[ROWS * DIM];
+    static const int64_t starts[] = {-100, 1000000, (int64_t)1 << 33};
+    pe_tensor x_t, y;
+    pe_absolute *plan;
+    pe_error error;
+    check(pe_sinusoidal_create(&plan, spec, NULL, &error), &error);
+    for (int i = 0; i < ROWS * DIM; i++)
+        x[i] = (float)(next_random() >> 40) * 0x1p-24f;
+    pe_tensor_bshd(&x_t, PE_F32, x, 1, ROWS, 1, DIM);
+    pe_tensor_bshd(&y, PE_F32, rows, 1, ROWS, 1, DIM);
+    for (size_t k = 0; k < sizeof starts / sizeof starts[0]; k++) {
+        const pe_positions at = {.start = starts[k]};
+        check(pe_absolute_fill(plan, &at, &y, &error), &error);
+        add_floats(rows, ROWS * DIM);
+        check(pe_absolute_add(plan, &at, &x_t, &y, &error), &error);
+        add_floats(rows, ROWS * DIM);
+    }
+    pe_absolute_destroy(plan);
+}
+
+static void add_sinusoidals(void)
+{
+    pe_sinusoidal_spec spec = {.struct_size = sizeof spec,
+                               .model_dim = DIM,
+                               .value_scale = 0.3,
+                               .embed_scale = 11.313708498984761};
+    for (int k = 0; k < 12; k++) {
+        spec.order = 1 + k % 3;
+        spec.downscale_freq_shift = k / 3 % 2;
+        spec.angles = k < 6 ? PE_ANGLES_EXACT : PE_ANGLES_HF_F32;
+        spec.position_scale = k < 3 ? 0.37 : 1;
+        add_sinusoidal(&spec);
+    }
+}
+
+static void add_stretched(void)
+{
+    enum { FROM = 14, TO = 31, WIDTH = 8 };
+    static float from[FROM * FROM * WIDTH], to[TO * TO * WIDTH];
+    pe_resize how = {.from_h = FROM, .from_w = FROM, .to_h = TO, .to_w = TO};
+    pe_tensor weight, out;
+    pe_error error;
+    for (int i = 0; i < FROM * FROM * WIDTH; i++)
+        from[i] = (float)(next_random() >> 40) * 0x1p-24f;
+    pe_tensor_bshd(&weight, PE_F32, from, 1, FROM * FROM, 1, WIDTH);
+    pe_tensor_bshd(&out, PE_F32, to, 1, TO * TO, 1, WIDTH);
+    for (int k = 0; k < 6; k++) {
+        how.mode = 1 + k % 2;
+        how.align_corners = k / 2 == 1;
+        how.scale_h = how.scale_w = k / 2 == 2 ? 2.213 : 0;
+        check(pe_learned_resize(&how, &weight, &out, NULL, &error), &error);
+        add_floats(to, TO * TO * WIDTH);
+    }
+}
+
 int main(void)
 {
     static const double thetas[] = {100, 1e4, 5e5, 1e6, 1e7};
@@ -143,6 +209,8 @@ int main(void)
                     continue; /* ggml cannot express it, and says so */
                 add_plan(&spec);
             }
+    add_sinusoidals();
+    add_stretched();
     printf("hash %016llx entries %lld\n", (unsigned long long)hash, (long long)entries);
     return 0;
 }

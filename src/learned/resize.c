@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * learned_resize.c - stretching a learned table to another length or grid
+ * resize.c - stretching a learned table to another length or grid
  *
  * The rules of PyTorch's interpolate (mode linear, bilinear, bicubic; antialias off).
  * Target sizes are given, never computed from a factor, and a source coordinate is a
  * fraction of whole numbers, so no floor ever falls on the wrong side.  Taps are summed
  * in double and rounded once. */
-#include "absolute.h"
+#include "absolute/absolute.h"
 
 #include "angle/wide.h"
 #include "base/error.h"

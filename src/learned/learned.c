@@ -6,7 +6,7 @@
  * table, so a negative position, such as the -1 of padding, is a row like any other
  * when the offset covers it.  No row is special, in backward neither: who trains with a
  * padding row clears it in dweight. */
-#include "absolute.h"
+#include "absolute/absolute.h"
 
 #include "base/at.h"
 #include "base/error.h"

@@ -4,7 +4,7 @@
  *
  * The sum is done in float where embed_scale is 1, which rounds once; else in double and
  * then rounded to float, unless the plan imitates code that rounds the product. */
-#include "absolute.h"
+#include "absolute/absolute.h"
 
 #include "base/error.h"
 

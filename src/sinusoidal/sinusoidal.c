@@ -4,9 +4,9 @@
  *
  * A float entry, value_scale included, is correctly rounded (angle/turns.h).  The table
  * is a cache of whole positions and changes no bit. */
-#include "sinusoidal.h"
+#include "sinusoidal/sinusoidal.h"
 
-#include "absolute.h"
+#include "absolute/absolute.h"
 #include "angle/imitate.h"
 #include "base/at.h"
 #include "base/checked.h"

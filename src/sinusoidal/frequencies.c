@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * sinusoidal_freq.c - which sinusoidal family a spec names, and its frequencies
+ * frequencies.c - which sinusoidal family a spec names, and its frequencies
  *
  * Families differ in order, divisor and what an odd width means; docs/absolute.md says
  * which model uses which.  Frequency 0 is base^0 = 1 whatever the divisor: so a single
  * pair with shift 1 (half - 1 = 0) is defined, as in tensor2tensor, where code that
  * divides first fails. */
-#include "sinusoidal.h"
+#include "sinusoidal/sinusoidal.h"
 
 #include "base/error.h"
 
