@@ -229,6 +229,7 @@ pe_status pe_read_hf(pe_model *model, const pe_checkpoint *checkpoint, int64_t s
                      pe_error *error)
 {
     pe_hf hf = {.model = model,
+                .checkpoint = checkpoint,
                 .settings = &checkpoint->settings,
                 .error = error,
                 .seq_len = seq_len};

@@ -56,6 +56,7 @@ const pe_hf_arch *pe_hf_find_arch(const char *model_type);
 
 typedef struct pe_hf {
     pe_model *model;
+    const pe_checkpoint *checkpoint;
     const pe_settings *settings;
     pe_error *error;
     const char *prefix; /* "", "text_config." */
@@ -112,6 +113,10 @@ pe_status pe_hf_scaling(pe_hf *hf, const pe_hf_group *group, pe_rope_spec *spec,
 void pe_hf_lint(pe_hf *hf, const pe_hf_group *group, const pe_rope_spec *spec);
 void pe_hf_note_ignored(pe_hf *hf);
 void pe_hf_resolve_lengths(pe_hf *hf, const pe_freqs *freqs);
+
+/* hf_table.c.  1: the weights hold the table, now in model->learned_weight. */
+int32_t pe_hf_learned_table(pe_hf *hf, int64_t *rows, int64_t *model_dim,
+                            const char **name);
 
 /* hf_layers.c, hf_absolute.c, hf_bias.c */
 pe_status pe_hf_rope_layers(pe_hf *hf);

@@ -72,6 +72,21 @@ static pe_status read_patches(pe_hf *hf, int64_t *rows, pe_claim *claim)
     return PE_OK;
 }
 
+/* The rows that are there beat those that the settings imply. */
+static void use_table(pe_hf *hf, const char *name, int64_t table_rows, int64_t *rows,
+                      pe_claim *claim)
+{
+    const int differs = *rows != 0 && *rows != table_rows;
+    if (differs)
+        pe_build_note(hf->model, PE_WARNING, claim->setting,
+                      "the settings imply %lld rows of positions, but %.100s has %lld; "
+                      "the table is used",
+                      (long long)*rows, name, (long long)table_rows);
+    claim->source = differs ? PE_CONFLICTING : PE_DERIVED;
+    claim->reason = pe_arena_format(&hf->model->arena, "rows of the weight %s", name);
+    *rows = table_rows;
+}
+
 pe_status pe_hf_learned(pe_hf *hf)
 {
     static const char *const vision[] = {"vit", "deit", NULL};
@@ -95,22 +110,31 @@ pe_status pe_hf_learned(pe_hf *hf)
     }
     if (status != PE_OK)
         return status;
+    int64_t table_rows = 0, table_dim = 0;
+    const char *table = NULL;
+    const int32_t has_table = pe_hf_learned_table(hf, &table_rows, &table_dim, &table);
+    if (has_table)
+        use_table(hf, table, table_rows, &rows, &claim);
     if (rows != 0 && offset >= rows)
         return pe_fail(hf->error, PE_E_ARGUMENT,
                        "position_offset is %lld, must be below the rows (%lld)",
                        (long long)offset, (long long)rows);
     if (rows != 0)
         pe_draft_integer(&draft, "rows", rows, &claim);
-    if (hf->hidden_size != 0) {
-        claim = (pe_claim){.source = PE_DERIVED, .reason = "hidden_size"};
-        pe_draft_integer(&draft, "model_dim", hf->hidden_size, &claim);
+    const int64_t model_dim = has_table ? table_dim : hf->hidden_size;
+    if (model_dim != 0) {
+        claim = (pe_claim){.source = PE_DERIVED,
+                           .reason = has_table ? "the table's width" : "hidden_size"};
+        pe_draft_integer(&draft, "model_dim", model_dim, &claim);
     }
     if (hf->num_heads != 0 && hf->hidden_size % hf->num_heads != 0)
         pe_build_note(hf->model, PE_WARNING, NULL,
                       "hidden_size is %lld, no multiple of num_attention_heads (%lld)",
                       (long long)hf->hidden_size, (long long)hf->num_heads);
-    hf->model->learned = (pe_learned_spec){.struct_size = sizeof(pe_learned_spec),
-                                           .position_offset = (int32_t)offset};
+    hf->model->learned =
+        (pe_learned_spec){.struct_size = sizeof(pe_learned_spec),
+                          .position_offset = (int32_t)offset,
+                          .weight = has_table ? &hf->model->learned_weight : NULL};
     pe_build_fields(hf->model, "learned.", &draft);
     if (hf->model->sinusoidal.struct_size == 0) {
         hf->model->info.trained_len = rows == 0 ? 0 : rows - offset;

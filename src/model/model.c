@@ -52,6 +52,11 @@ pe_status pe_model_create(pe_model **out, const pe_checkpoint *checkpoint,
     *out = NULL;
     if (checkpoint == NULL)
         return pe_fail(error, PE_E_ARGUMENT, "checkpoint is NULL");
+    if (checkpoint->format == PE_FORMAT_GGUF)
+        return pe_fail(
+            error, PE_E_UNSUPPORTED,
+            "what the settings of a GGUF file mean is not read, a model needs "
+            "a config.json");
     if (checkpoint->format != PE_FORMAT_JSON)
         return pe_fail(error, PE_E_UNSUPPORTED,
                        "the file has no settings, a model needs a config.json");

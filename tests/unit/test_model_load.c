@@ -46,7 +46,8 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
     (void)state;
-    static const char *const names[] = {"config.json", "model.bin", "empty", "q.npy"};
+    static const char *const names[] = {"config.json", "model.bin", "empty", "q.npy",
+                                        "model.safetensors"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         remove(path);
@@ -188,6 +189,52 @@ static void a_file_cannot_ask_for_endless_notes(void **state)
     pe_checkpoint_destroy(checkpoint);
 }
 
+/* GPT-2 with a folder of weights: four rows of three, where the settings say five. */
+static void a_learned_table_comes_with_the_weights(void **state)
+{
+    static const char settings[] = "{\"model_type\": \"gpt2\", \"n_layer\": 2, "
+                                   "\"n_embd\": 3, \"n_head\": 1, "
+                                   "\"n_positions\": 5}";
+    static const char header[] = "{\"h.0.w\":{\"dtype\":\"F32\",\"shape\":[1],"
+                                 "\"data_offsets\":[0,4]},\"wpe.weight\":{\"dtype\":"
+                                 "\"F32\",\"shape\":[4,3],\"data_offsets\":[4,52]}}";
+    pe_checkpoint *checkpoint = NULL;
+    pe_model *model = NULL;
+    pe_learned_spec spec = {.struct_size = sizeof spec};
+    pe_error error;
+    (void)state;
+    unsigned char file[512] = {0};
+    const size_t padded = (sizeof header - 1 + 7) / 8 * 8;
+    memset(file + 8, ' ', padded);
+    file[0] = (unsigned char)padded;
+    memcpy(file + 8, header, sizeof header - 1);
+    for (int i = 0; i < 13; i++) {
+        const float value = (float)i;
+        memcpy(file + 8 + padded + 4 * i, &value, sizeof value);
+    }
+    write_file("config.json", settings, strlen(settings));
+    write_file("model.safetensors", file, 8 + padded + 52);
+    if (pe_checkpoint_load(&checkpoint, folder, NULL, &error) != PE_OK ||
+        pe_model_create(&model, checkpoint, 0, NULL, &error) != PE_OK)
+        fail_msg("%s", error.message);
+    assert_int_equal(pe_model_learned_spec(model, &spec, NULL), PE_OK);
+    assert_non_null(spec.weight);
+    assert_int_equal(spec.weight->seq_len, 4);
+    assert_int_equal(spec.weight->dim, 3);
+    assert_int_equal(spec.weight->dtype, PE_F32);
+    assert_true(((const float *)spec.weight->data)[11] == 12.0F);
+    const pe_field *rows = pe_model_find_field(model, "learned.rows");
+    assert_string_equal(rows->value, "4");
+    assert_int_equal(rows->source, PE_CONFLICTING);
+    assert_int_equal(pe_model_get_info(model)->trained_len, 4);
+    assert_string_equal(pe_model_note(model, 0)->text,
+                        "the settings imply 5 rows of positions, but wpe.weight has 4; "
+                        "the table is used");
+    pe_model_destroy(model);
+    pe_checkpoint_destroy(checkpoint);
+    remove(path);
+}
+
 typedef struct counter {
     int64_t left; /* calls that still succeed */
     int64_t live;
@@ -280,6 +327,7 @@ int main(void)
         cmocka_unit_test(pipes_are_read_to_their_end),
         cmocka_unit_test(arguments_are_checked),
         cmocka_unit_test(a_file_cannot_ask_for_endless_notes),
+        cmocka_unit_test(a_learned_table_comes_with_the_weights),
         cmocka_unit_test(memory_may_run_out_at_any_call),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
