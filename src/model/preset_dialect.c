@@ -356,10 +356,10 @@ pe_status pe_read_preset(pe_model *model, const pe_checkpoint *checkpoint,
     }
     if (status == PE_OK)
         status = read_absolute(&p);
-    const pe_setting *remembered = get(&p, "remembered");
-    if (remembered != NULL && remembered->integer)
-        pe_build_note(model, PE_INFO, source, "some numbers are remembered: %s",
-                      p.source);
+    const char *remembered = p.source == NULL ? NULL : strstr(p.source, "remembered: ");
+    if (remembered != NULL)
+        pe_build_note(model, PE_INFO, source, "remembered, not read anywhere: %s",
+                      remembered + strlen("remembered: "));
     const pe_setting *note = get(&p, "note");
     if (note != NULL)
         pe_build_note(model, PE_INFO, note, "%s", note->text);

@@ -159,6 +159,113 @@ static void known_numbers_come_back(void **state)
     pe_model_destroy(model);
 }
 
+/* The same models as their configurations state them: both ways must give plans of one
+ * fingerprint at every site. */
+static const struct {
+    const char *preset, *config;
+} twins[] = {
+    {"llama-3.1-8b",
+     "{\"model_type\": \"llama\", \"num_hidden_layers\": 32, \"hidden_size\": 4096,"
+     "\"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"rope_theta\": "
+     "500000.0,"
+     "\"max_position_embeddings\": 131072, \"rope_scaling\": {\"rope_type\": "
+     "\"llama3\","
+     "\"factor\": 8.0, \"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0,"
+     "\"original_max_position_embeddings\": 8192}}"},
+    {"gpt-oss-120b",
+     "{\"model_type\": \"gpt_oss\", \"num_hidden_layers\": 36, \"hidden_size\": 2880,"
+     "\"num_attention_heads\": 64, \"num_key_value_heads\": 8, \"head_dim\": 64,"
+     "\"max_position_embeddings\": 131072, \"rope_theta\": 150000, \"rope_scaling\":"
+     "{\"rope_type\": \"yarn\", \"factor\": 32.0, \"beta_fast\": 32.0, \"beta_slow\":"
+     "1.0, \"truncate\": false, \"original_max_position_embeddings\": 4096}}"},
+    {"deepseek-v3",
+     "{\"model_type\": \"deepseek_v3\", \"num_hidden_layers\": 61, \"hidden_size\": "
+     "7168,"
+     "\"num_attention_heads\": 128, \"num_key_value_heads\": 128, \"qk_nope_head_dim\":"
+     "128, \"qk_rope_head_dim\": 64, \"max_position_embeddings\": 163840,"
+     "\"rope_theta\": 10000, \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 40,"
+     "\"beta_fast\": 32, \"beta_slow\": 1, \"mscale\": 1.0, \"mscale_all_dim\": 1.0,"
+     "\"original_max_position_embeddings\": 4096}}"},
+    {"gemma-3-4b",
+     "{\"model_type\": \"gemma3\", \"text_config\": {\"model_type\": \"gemma3_text\","
+     "\"num_hidden_layers\": 34, \"num_attention_heads\": 8, \"num_key_value_heads\": "
+     "4,"
+     "\"head_dim\": 256, \"hidden_size\": 2560, \"max_position_embeddings\": 131072,"
+     "\"rope_theta\": 1000000.0, \"rope_local_base_freq\": 10000.0, \"rope_scaling\":"
+     "{\"rope_type\": \"linear\", \"factor\": 8.0}, \"sliding_window_pattern\": 6}}"},
+    {"smollm3-3b",
+     "{\"model_type\": \"smollm3\", \"num_hidden_layers\": 36, \"hidden_size\": 2048,"
+     "\"num_attention_heads\": 16, \"num_key_value_heads\": 4, \"rope_theta\": "
+     "5000000.0,"
+     "\"max_position_embeddings\": 65536, \"no_rope_layer_interval\": 4}"},
+    {"qwen3-next",
+     "{\"model_type\": \"qwen3_next\", \"num_hidden_layers\": 48, \"hidden_size\": "
+     "2048,"
+     "\"num_attention_heads\": 16, \"num_key_value_heads\": 2, \"head_dim\": 256,"
+     "\"partial_rotary_factor\": 0.25, \"rope_theta\": 10000000,"
+     "\"max_position_embeddings\": 262144, \"full_attention_interval\": 4}"},
+    {"qwen2-vl-7b",
+     "{\"model_type\": \"qwen2_vl\", \"num_hidden_layers\": 28, \"hidden_size\": 3584,"
+     "\"num_attention_heads\": 28, \"num_key_value_heads\": 4, \"rope_theta\": "
+     "1000000.0,"
+     "\"max_position_embeddings\": 32768, \"rope_scaling\": {\"type\": \"mrope\","
+     "\"mrope_section\": [16, 24, 24]}}"},
+    {"modernbert-base",
+     "{\"model_type\": \"modernbert\", \"num_hidden_layers\": 22, \"hidden_size\": 768,"
+     "\"num_attention_heads\": 12, \"max_position_embeddings\": 8192,"
+     "\"global_rope_theta\": 160000.0, \"local_rope_theta\": 10000.0}"},
+    {"gpt-j-6b",
+     "{\"model_type\": \"gptj\", \"n_layer\": 28, \"n_embd\": 4096, \"n_head\": 16,"
+     "\"n_positions\": 2048, \"rotary_dim\": 64}"},
+};
+
+static uint64_t fingerprint(const pe_model *model, int32_t layer)
+{
+    const pe_site *site = pe_model_find_site(model, layer, PE_SITE_SELF);
+    pe_rope_spec spec = {.struct_size = sizeof spec};
+    pe_rope *rope = NULL;
+    if (site == NULL)
+        return 1;
+    if (site->rope < 0)
+        return 2;
+    assert_int_equal(pe_model_rope_spec(model, site->rope, &spec, NULL), PE_OK);
+    assert_int_equal(pe_rope_create(&rope, &spec, NULL, NULL), PE_OK);
+    const uint64_t print = pe_rope_get_info(rope)->fingerprint;
+    pe_rope_destroy(rope);
+    return print;
+}
+
+static void presets_agree_with_configurations(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof twins / sizeof *twins; i++) {
+        pe_checkpoint *checkpoint = NULL;
+        pe_model *preset = NULL, *model = NULL;
+        pe_error error;
+        if (pe_model_create_preset(&preset, twins[i].preset, 0, NULL, &error) !=
+                PE_OK ||
+            pe_checkpoint_parse(&checkpoint, PE_FORMAT_JSON, twins[i].config,
+                                strlen(twins[i].config), NULL, &error) != PE_OK ||
+            pe_model_create(&model, checkpoint, 0, NULL, &error) != PE_OK)
+            fail_msg("%s: %s", twins[i].preset, error.message);
+        const pe_model_info *a = pe_model_get_info(preset),
+                            *b = pe_model_get_info(model);
+        assert_int_equal(a->num_layers, b->num_layers);
+        assert_int_equal(a->num_sites, b->num_sites);
+        assert_int_equal(a->num_ropes, b->num_ropes);
+        assert_int_equal(a->num_heads, b->num_heads);
+        assert_int_equal(a->num_kv_heads, b->num_kv_heads);
+        assert_int_equal(a->extended_len, b->extended_len);
+        for (int32_t layer = 0; layer < a->num_layers; layer++) {
+            if (fingerprint(preset, layer) != fingerprint(model, layer))
+                fail_msg("%s: layer %d differs", twins[i].preset, layer);
+        }
+        pe_model_destroy(model);
+        pe_model_destroy(preset);
+        pe_checkpoint_destroy(checkpoint);
+    }
+}
+
 static void wrong_names_are_refused(void **state)
 {
     pe_model *model = (pe_model *)&model;
@@ -183,6 +290,7 @@ int main(void)
         cmocka_unit_test(index_is_sorted_and_agrees_with_the_file),
         cmocka_unit_test(every_preset_yields_its_specs),
         cmocka_unit_test(known_numbers_come_back),
+        cmocka_unit_test(presets_agree_with_configurations),
         cmocka_unit_test(wrong_names_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
