@@ -19,6 +19,9 @@ const char *pe_number_text(double value, char *buffer)
         if (strtod(buffer, NULL) == value)
             break;
     }
+    char *comma = strchr(buffer, ',');
+    if (comma != NULL)
+        *comma = '.'; /* the caller's locale */
     return buffer;
 }
 

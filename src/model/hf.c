@@ -40,6 +40,37 @@ static void find_text_model(pe_hf *hf)
                       "vision_config is not read: sites are the text model's");
 }
 
+/* The text model does not look outside its own settings, so what stands there and
+ * differs deserves a word. */
+static void note_outside(pe_hf *hf)
+{
+    static const char *const names[] = {"rope_theta",
+                                        "rope_scaling.factor",
+                                        "rope_scaling.type",
+                                        "rope_scaling.rope_type",
+                                        "max_position_embeddings",
+                                        "rope_parameters.rope_theta",
+                                        "rope_parameters.factor",
+                                        "rope_parameters.rope_type",
+                                        "head_dim",
+                                        "partial_rotary_factor"};
+    for (size_t i = 0; *hf->prefix != '\0' && i < PE_COUNT(names); i++) {
+        const pe_entry *outer = pe_settings_find(hf->settings, names[i]);
+        const pe_setting *inner = pe_hf_get(hf, names[i]);
+        if (outer == NULL || outer->setting.type == PE_SETTING_NULL)
+            continue;
+        if (inner == NULL || inner->number != outer->setting.number ||
+            (inner->type == PE_SETTING_STRING &&
+             strcmp(inner->text, outer->setting.text) != 0))
+            pe_build_note(
+                hf->model, PE_WARNING, &outer->setting,
+                "%s is %.60s outside %.*s, where it is %.60s; only the second "
+                "is read",
+                names[i], outer->setting.text, (int)strlen(hf->prefix) - 1, hf->prefix,
+                inner == NULL ? "not stated" : inner->text);
+    }
+}
+
 static pe_status refuse_unread(const pe_hf *hf)
 {
     static const char *const keys[] = {"per_layer_config",
@@ -234,6 +265,7 @@ pe_status pe_read_hf(pe_model *model, const pe_checkpoint *checkpoint, int64_t s
                 .error = error,
                 .seq_len = seq_len};
     find_text_model(&hf);
+    note_outside(&hf);
     hf.arch = pe_hf_find_arch(hf.model_type);
     model->info.model_type = hf.model_type;
     if (*hf.model_type == '\0')
