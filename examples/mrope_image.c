@@ -4,28 +4,18 @@
  *
  * Text advances all axes together; the image starts at the next position and is laid
  * out by row and column; the text behind it starts after the largest id. */
-#include <posenc/posenc.h>
+#include <posenc/positions.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { TEXT = 7, H = 4, W = 3, REST = 5, N = TEXT + H * W + REST, DIM = 128 };
 
-static void fill_ids(int64_t ids[3][N])
-{
-    for (int a = 0; a < 3; a++) {
-        for (int t = 0; t < TEXT; t++)
-            ids[a][t] = t;
-        for (int p = 0; p < H * W; p++)
-            ids[a][TEXT + p] = TEXT + (a == 0 ? 0 : a == 1 ? p / W : p % W);
-        for (int t = 0; t < REST; t++)
-            ids[a][TEXT + H * W + t] = TEXT + H + t;
-    }
-}
-
 int main(void)
 {
     static float q[N][DIM], text[DIM];
     static int64_t ids[3][N];
+    const pe_mrope_run runs[] = {{.t = TEXT}, {.t = 1, .h = H, .w = W}, {.t = REST}};
+    int64_t next;
     const pe_rope_spec spec = {
         .struct_size = sizeof spec,
         .head_dim = DIM,
@@ -33,12 +23,13 @@ int main(void)
         .axes = {.map = PE_AXIS_INTERLEAVED, .section = {24, 20, 20}},
         .freqs = {.rope_theta = 5e6}};
     const pe_positions at = {.ids = ids[0], .axis_stride = N, .num_axes = 3};
-    const pe_positions last = {.start = TEXT + H + REST - 1}; /* one plane: text */
     pe_tensor all, one;
     pe_rope *rope;
     pe_error error;
 
-    fill_ids(ids);
+    if (pe_positions_mrope(runs, 3, 0, N, ids[0], &next, &error) != PE_OK)
+        return fprintf(stderr, "%s\n", error.message), 1;
+    const pe_positions last = {.start = next - 1}; /* one plane: text */
     for (int i = 0; i < N * DIM; i++)
         q[i / DIM][i % DIM] = text[i % DIM] = (float)(i % DIM) / DIM;
     pe_tensor_bshd(&all, PE_F32, q, 1, N, 1, DIM);
@@ -54,5 +45,5 @@ int main(void)
     printf("pairs 0-5 follow axes %d%d%d%d%d%d\n", axis[0], axis[1], axis[2], axis[3],
            axis[4], axis[5]);
     pe_rope_destroy(rope);
-    return !(same && apart);
+    return !(same && apart && next == TEXT + H + REST);
 }

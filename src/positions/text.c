@@ -25,6 +25,8 @@ pe_status pe_positions_from_mask(const uint8_t *mask, int64_t batch, int64_t seq
     if (count > 0 && (mask == NULL || ids == NULL))
         return pe_fail(error, PE_E_ARGUMENT, "%s is NULL",
                        mask == NULL ? "mask" : "ids");
+    if (count == 0 && next == NULL)
+        return PE_OK; /* batch may be anything */
     for (int64_t b = 0; b < batch; b++) {
         int64_t seen = 0;
         for (int64_t i = b * seq_len; i < (b + 1) * seq_len; i++)
