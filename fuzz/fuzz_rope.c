@@ -11,7 +11,7 @@
 
 #include "posenc/posenc.h"
 
-enum { MAX_TABLE = 64, ELEMENTS = 4096, MAX_PAIRS = 64, NUM_LISTS = 4 };
+enum { MAX_TABLE = 64, ELEMENTS = 4096, MAX_PAIRS = 64, NUM_LISTS = 4, MAX_PAGES = 64 };
 
 struct bytes {
     const uint8_t *data;
@@ -122,11 +122,27 @@ static void take_spec(struct bytes *in, pe_rope_spec *spec,
         spec->axes.pair_axis = pair_axis;
 }
 
+static void decode(void *ctx, const void *src, float *dst, int64_t count)
+{
+    (void)ctx;
+    for (int64_t i = 0; i < count; i++)
+        dst[i] = (float)((const int8_t *)src)[i] / 64;
+}
+
+static void encode(void *ctx, const float *src, void *dst, int64_t count)
+{
+    (void)ctx;
+    for (int64_t i = 0; i < count; i++) /* NaN compares false: 0 */
+        ((int8_t *)dst)[i] = (int8_t)(src[i] >= -2 && src[i] < 1.98f ? src[i] * 64 : 0);
+}
+
+static const pe_codec codec = {4, 4, decode, encode, NULL};
+
 /* A tensor inside ELEMENTS elements, from its middle, with strides of either sign. */
 static void take_tensor(struct bytes *in, pe_tensor *t, void *data, size_t element_size,
                         pe_dtype dtype, float *scales, int64_t dim)
 {
-    *t = (pe_tensor){.dtype = dtype, .dim = dim, .scales = scales};
+    *t = (pe_tensor){.dtype = dtype, .dim = dim, .scales = scales, .codec = &codec};
     t->batch = 1 + (int64_t)(take(in, 1) % 3);
     t->seq_len = (int64_t)(take(in, 1) % 4);
     t->num_heads = 1 + (int64_t)(take(in, 1) % 3);
@@ -145,6 +161,21 @@ static void take_tensor(struct bytes *in, pe_tensor *t, void *data, size_t eleme
         t->seq_stride < INT64_MAX / 3 && t->seq_stride > INT64_MIN / 3)
         t->seq_len = 1; /* in range of int64, but not of our array */
     t->data = (unsigned char *)data + ELEMENTS / 2 * element_size;
+}
+
+/* Now and then pages: anything in the table, but capacity says what is ours. */
+static void take_pages(struct bytes *in, pe_tensor *t, int32_t *pages)
+{
+    if (take(in, 1) % 4 != 0)
+        return;
+    for (int i = 0; i < MAX_PAGES; i++)
+        pages[i] = (int32_t)(take(in, 1) % 16) - 2;
+    pages[take(in, 1) % MAX_PAGES] = (int32_t)take(in, 4);
+    t->page_table = pages;
+    t->page_table_stride = (int64_t)(take(in, 1) % 8);
+    t->page_len = (int64_t)(take(in, 1) % 4);
+    t->page_stride = (int64_t)take(in, 1) * t->dim / 4;
+    t->capacity = (int64_t)(take(in, 2) % (ELEMENTS / 2));
 }
 
 static void take_positions(struct bytes *in, pe_positions *at, const int64_t *ids,
@@ -204,7 +235,7 @@ static void run_calls(struct bytes *in, const pe_rope *rope)
     static const struct {
         pe_dtype dtype;
         size_t size;
-    } dtypes[] = {{PE_F32, 4}, {PE_F16, 2}, {PE_BF16, 2}, {PE_I8, 1}};
+    } dtypes[] = {{PE_F32, 4}, {PE_F16, 2}, {PE_BF16, 2}, {PE_I8, 1}, {PE_CODED, 1}};
     static uint32_t x_data[ELEMENTS], y_data[ELEMENTS], y_before[ELEMENTS];
     static float x_scales[ELEMENTS], y_scales[ELEMENTS];
     const int64_t dim = pe_rope_get_info(rope)->head_dim;
@@ -212,7 +243,8 @@ static void run_calls(struct bytes *in, const pe_rope *rope)
     double values[64];
 
     for (int n = 0; n < 4; n++) {
-        const size_t from = (size_t)take(in, 1) % 4, to = (size_t)take(in, 1) % 4;
+        const size_t from = (size_t)take(in, 1) % 5, to = (size_t)take(in, 1) % 5;
+        int32_t x_pages[MAX_PAGES], y_pages[MAX_PAGES];
         pe_tensor x, y;
         pe_positions at;
         pe_status status;
@@ -235,6 +267,8 @@ static void run_calls(struct bytes *in, const pe_rope *rope)
         else
             y.data = (unsigned char *)y_data + ELEMENTS / 2 * dtypes[from].size;
         y.scales = y_scales;
+        take_pages(in, &x, x_pages);
+        take_pages(in, &y, y_pages);
         take_positions(in, &at, ids, values);
         call(take(in, 1), rope, &at, &x, &y, (int64_t)take(in, 8), &status, &error);
         if (status != PE_OK &&

@@ -206,6 +206,14 @@ static void test_rules(void **state)
     }
     for (pe_rope_type type = PE_ROPE_LINEAR; type <= PE_ROPE_PROPORTIONAL; type++)
         REFUSED(ARG, "factor|-2", type, spec.freqs.factor = -2);
+    for (pe_rope_type type = PE_ROPE_LINEAR; type <= PE_ROPE_PROPORTIONAL; type++)
+        REFUSED(ARG, "factor|0.5|1", type, spec.freqs.factor = 0.5);
+    /* Fields that only another rule reads: rope_type was forgotten, or is wrong. */
+    REFUSED(ARG, "factor|default", PE_ROPE_DEFAULT, spec.freqs.factor = 8);
+    REFUSED(ARG, "beta_fast|linear", PE_ROPE_LINEAR, spec.freqs.beta_fast = 32);
+    REFUSED(ARG, "short_factor|yarn", PE_ROPE_YARN, spec.freqs.short_factor = list);
+    REFUSED(ARG, "low_freq_factor|ntk", PE_ROPE_NTK, spec.freqs.low_freq_factor = 1);
+    REFUSED(ARG, "inv_freq|llama3", PE_ROPE_LLAMA3, spec.freqs.inv_freq = list);
 
     REFUSED(ARG, "rotary_dim|2", PE_ROPE_NTK, spec.pairs.rotary_dim = 2);
     REFUSED(ARG, "rotary_dim|2", PE_ROPE_DYNAMIC, spec.pairs.rotary_dim = 2);
@@ -308,6 +316,22 @@ static void test_not_finite(void **state)
                 memcpy((char *)&spec.freqs + fields[f].offset, &bad[i], sizeof bad[i]));
 }
 
+static void check_row(const pe_rope *rope)
+{
+    const pe_positions at = {.start = -123456789};
+    const double factor = pe_rope_get_info(rope)->attention_factor;
+    float row[2][8];
+    pe_tensor cos_t, sin_t;
+
+    pe_tensor_bshd(&cos_t, PE_F32, row[0], 1, 1, 1, 8);
+    pe_tensor_bshd(&sin_t, PE_F32, row[1], 1, 1, 1, 8);
+    assert_int_equal(pe_rope_table(rope, &at, &cos_t, &sin_t, NULL), PE_OK);
+    for (int i = 0; i < 8; i++) {
+        const double norm = hypot((double)row[0][i], (double)row[1][i]);
+        assert_true(fabs(norm / factor - 1) <= 2e-7);
+    }
+}
+
 /* Extremes that are finite: refused or not, but neither a crash nor a NaN. */
 static void test_extremes(void **state)
 {
@@ -317,12 +341,13 @@ static void test_extremes(void **state)
 
     (void)state;
     for (pe_rope_type type = PE_ROPE_DEFAULT; type <= PE_ROPE_CUSTOM; type++)
-        for (int n = 0; n < 8 * 8; n++) {
+        for (int n = 0; n < 3 * 8 * 8; n++) {
             pe_rope_spec spec = good(type);
             pe_rope *rope = NULL;
             if (type != PE_ROPE_CUSTOM)
                 spec.freqs.rope_theta = extremes[n % 8];
-            spec.freqs.factor = extremes[n / 8];
+            spec.freqs.factor = extremes[n / 8 % 8];
+            spec.angles = n / 64;
             if (pe_rope_create(&rope, &spec, NULL, &error) != PE_OK) {
                 assert_null(rope);
                 assert_int_not_equal(error.message[0], 0);
@@ -332,6 +357,7 @@ static void test_extremes(void **state)
             assert_true(isfinite(info->attention_factor) && info->attention_factor > 0);
             for (int i = 0; i < info->num_pairs; i++)
                 assert_true(isfinite(info->inv_freq[i]));
+            check_row(rope);
             pe_rope_destroy(rope);
         }
 }
