@@ -67,6 +67,8 @@ const char *pe_number_text(double value, char *buffer);
 /* The dialects.  Each fills a zeroed model, whose env and arena are set. */
 pe_status pe_read_hf(pe_model *model, const pe_checkpoint *checkpoint, int64_t seq_len,
                      pe_error *error);
+pe_status pe_read_gguf(pe_model *model, const pe_checkpoint *checkpoint,
+                       int64_t seq_len, pe_error *error);
 pe_status pe_read_preset(pe_model *model, const pe_checkpoint *checkpoint,
                          int64_t seq_len, pe_error *error);
 

@@ -52,18 +52,17 @@ pe_status pe_model_create(pe_model **out, const pe_checkpoint *checkpoint,
     *out = NULL;
     if (checkpoint == NULL)
         return pe_fail(error, PE_E_ARGUMENT, "checkpoint is NULL");
-    if (checkpoint->format == PE_FORMAT_GGUF)
-        return pe_fail(
-            error, PE_E_UNSUPPORTED,
-            "what the settings of a GGUF file mean is not read, a model needs "
-            "a config.json");
-    if (checkpoint->format != PE_FORMAT_JSON)
+    const int is_gguf = checkpoint->format == PE_FORMAT_GGUF;
+    if (checkpoint->format != PE_FORMAT_JSON && !is_gguf)
         return pe_fail(error, PE_E_UNSUPPORTED,
-                       "the file has no settings, a model needs a config.json");
+                       "the file has no settings, a model needs a config.json or "
+                       "a GGUF file");
     pe_status status = create(&model, seq_len, env, error);
     if (status != PE_OK)
         return status;
-    return finish(out, model, pe_read_hf(model, checkpoint, seq_len, error), error);
+    status = is_gguf ? pe_read_gguf(model, checkpoint, seq_len, error)
+                     : pe_read_hf(model, checkpoint, seq_len, error);
+    return finish(out, model, status, error);
 }
 
 pe_status pe_model_create_preset(pe_model **out, const char *name, int64_t seq_len,

@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test_model_gguf_dialect.c - what GGUF keys and weights mean
+ *
+ * The first tests are settings of public files as a loader's log printed them; their
+ * expected numbers are double arithmetic on the published formulas. */
+#include "posenc/model.h"
+#include "support/model_files.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct loaded {
+    test_file file;
+    pe_checkpoint *checkpoint;
+    pe_model *model;
+    pe_error error;
+} loaded;
+
+static void begin(loaded *l, const char *architecture)
+{
+    *l = (loaded){.model = NULL};
+    test_gguf_begin(&l->file, 3);
+    test_gguf_string(&l->file, "general.architecture", architecture);
+}
+
+/* A key below the architecture. */
+static const char *key(const char *architecture, const char *name)
+{
+    static char path[120];
+    (void)snprintf(path, sizeof path, "%s.%s", architecture, name);
+    return path;
+}
+
+static void shape(loaded *l, const char *architecture, uint32_t layers, uint32_t heads,
+                  uint32_t width, uint32_t context)
+{
+    begin(l, architecture);
+    test_gguf_u32(&l->file, key(architecture, "block_count"), layers);
+    test_gguf_u32(&l->file, key(architecture, "attention.head_count"), heads);
+    test_gguf_u32(&l->file, key(architecture, "embedding_length"), width);
+    test_gguf_u32(&l->file, key(architecture, "context_length"), context);
+}
+
+static pe_status create(loaded *l, int64_t seq_len)
+{
+    if (l->file.num_weights == 0)
+        test_gguf_end(&l->file, 32);
+    if (pe_checkpoint_parse(&l->checkpoint, PE_FORMAT_GGUF, l->file.data, l->file.size,
+                            NULL, &l->error) != PE_OK)
+        fail_msg("%s", l->error.message);
+    return pe_model_create(&l->model, l->checkpoint, seq_len, NULL, &l->error);
+}
+
+static void load(loaded *l)
+{
+    if (create(l, 0) != PE_OK)
+        fail_msg("%s", l->error.message);
+}
+
+static void done(loaded *l)
+{
+    pe_model_destroy(l->model);
+    pe_checkpoint_destroy(l->checkpoint);
+    test_file_free(&l->file);
+}
+
+static void expect_refusal(loaded *l, pe_status status, const char *message)
+{
+    assert_int_equal(create(l, 0), status);
+    assert_null(l->model);
+    assert_string_equal(l->error.message, message);
+    done(l);
+}
+
+static void expect_field(const loaded *l, const char *name, const char *value,
+                         pe_source source)
+{
+    const pe_field *field = pe_model_find_field(l->model, name);
+    if (field == NULL)
+        fail_msg("no field %s", name);
+    assert_string_equal(field->value, value);
+    assert_int_equal(field->source, source);
+}
+
+static void expect_note(const loaded *l, pe_level level, const char *text)
+{
+    const pe_note *note = NULL;
+    for (int32_t i = 0; (note = pe_model_note(l->model, i)) != NULL; i++) {
+        if (note->level == level && strstr(note->text, text) != NULL)
+            return;
+    }
+    fail_msg("no note with: %s", text);
+}
+
+static pe_rope_spec spec_of(const loaded *l, int32_t index)
+{
+    pe_rope_spec spec = {.struct_size = sizeof spec};
+    assert_int_equal(pe_model_rope_spec(l->model, index, &spec, NULL), PE_OK);
+    return spec;
+}
+
+static void expect_plan(const loaded *l, int32_t index, double attention_factor,
+                        double softmax_factor, int32_t pair, double inv_freq,
+                        double last)
+{
+    const pe_rope_spec spec = spec_of(l, index);
+    pe_rope *rope = NULL;
+    pe_error error = {0};
+    if (pe_rope_create(&rope, &spec, NULL, &error) != PE_OK)
+        fail_msg("%s", error.message);
+    const pe_rope_info *info = pe_rope_get_info(rope);
+    assert_true(fabs(info->attention_factor / attention_factor - 1) < 1e-12);
+    assert_true(fabs(info->softmax_factor / softmax_factor - 1) < 1e-12);
+    assert_true(fabs(info->inv_freq[0] - 1) < 1e-15);
+    assert_true(fabs(info->inv_freq[pair] / inv_freq - 1) < 1e-12);
+    assert_true(fabs(info->inv_freq[info->num_pairs - 1] / last - 1) < 1e-12);
+    pe_rope_destroy(rope);
+}
+
+static int32_t rope_of(const loaded *l, int32_t layer)
+{
+    const pe_site *site = pe_model_find_site(l->model, layer, PE_SITE_SELF);
+    return site == NULL ? -2 : site->rope;
+}
+
+/* The log has no key_length and no freq_base; 192 and 50000 are Kimi-K2's. */
+static void kimi_k2(void **state)
+{
+    (void)state;
+    loaded l;
+    begin(&l, "deepseek2");
+    test_gguf_u32(&l.file, "deepseek2.rope.dimension_count", 64);
+    test_gguf_u32(&l.file, "deepseek2.attention.key_length", 192);
+    test_gguf_f32(&l.file, "deepseek2.rope.freq_base", 50000);
+    test_gguf_string(&l.file, "deepseek2.rope.scaling.type", "yarn");
+    test_gguf_f32(&l.file, "deepseek2.rope.scaling.factor", 32);
+    test_gguf_u32(&l.file, "deepseek2.rope.scaling.original_context_length", 4096);
+    test_gguf_f32(&l.file, "deepseek2.rope.scaling.yarn_log_multiplier", 0.1f);
+    load(&l);
+    assert_string_equal(pe_model_get_info(l.model)->method, "rope");
+    assert_string_equal(pe_model_get_info(l.model)->model_type, "deepseek2");
+    expect_field(&l, "rope[0].pairing", "interleaved", PE_DERIVED);
+    expect_field(&l, "rope[0].head_dim", "192", PE_STATED);
+    expect_field(&l, "rope[0].rotary_dim", "64", PE_STATED);
+    expect_field(&l, "rope[0].rotary_start", "128", PE_DERIVED);
+    expect_field(&l, "rope[0].rope_type", "yarn", PE_STATED);
+    expect_field(&l, "rope[0].factor", "32", PE_STATED);
+    expect_field(&l, "rope[0].mscale_all_dim", "1", PE_DERIVED);
+    expect_field(&l, "rope[0].mscale", "1", PE_DEFAULTED);
+    expect_note(&l, PE_INFO, "but not mscale");
+    expect_note(&l, PE_INFO, "cannot say truncate");
+    expect_plan(&l, 0, 1, 1.8132604340394958, 16, 0.001583881484062351,
+                8.764412911589874e-07);
+    assert_int_equal(pe_model_get_info(l.model)->trained_len, 4096);
+    assert_int_equal(pe_model_get_info(l.model)->extended_len, 131072);
+    done(&l);
+}
+
+static void phi_3_mini_128k(void **state)
+{
+    (void)state;
+    loaded l;
+    shape(&l, "phi3", 32, 32, 3072, 131072);
+    test_gguf_u32(&l.file, "phi3.rope.dimension_count", 96);
+    test_gguf_f32(&l.file, "phi3.rope.freq_base", 10000);
+    test_gguf_u32(&l.file, "phi3.attention.sliding_window", 262144);
+    test_gguf_f32(&l.file, "phi3.rope.scaling.attn_factor", 1.190238f);
+    load(&l);
+    expect_field(&l, "rope[0].pairing", "half-split", PE_DERIVED);
+    expect_field(&l, "rope[0].head_dim", "96", PE_DERIVED);
+    expect_field(&l, "rope[0].rope_type", "default", PE_DEFAULTED);
+    expect_note(&l, PE_WARNING, "neither a rule nor rope_factors weights are in");
+    assert_true(fabs(spec_of(&l, 0).freqs.attention_factor - 1.190238) < 1e-7);
+    done(&l);
+
+    /* The same with the weights that the log did not list. */
+    float factors[48];
+    shape(&l, "phi3", 32, 32, 3072, 131072);
+    test_gguf_u32(&l.file, "phi3.rope.dimension_count", 96);
+    test_gguf_u32(&l.file, "phi3.rope.scaling.original_context_length", 4096);
+    test_gguf_f32(&l.file, "phi3.rope.scaling.attn_factor", 1.190238f);
+    test_gguf_weight(&l.file, "rope_factors_long.weight", 1, (uint64_t[]){48}, 0, 0);
+    test_gguf_weight(&l.file, "rope_factors_short.weight", 1, (uint64_t[]){48}, 0, 192);
+    test_gguf_end(&l.file, 32);
+    for (int i = 0; i < 48; i++)
+        factors[i] = 64.0f;
+    test_gguf_f32_data(&l.file, factors, 48);
+    for (int i = 0; i < 48; i++)
+        factors[i] = 1.0f + (float)i / 64;
+    test_gguf_f32_data(&l.file, factors, 48);
+    load(&l);
+    expect_field(&l, "rope[0].rope_type", "longrope", PE_DERIVED);
+    expect_field(&l, "rope[0].factor", "32", PE_DERIVED);
+    const pe_rope_spec spec = spec_of(&l, 0);
+    assert_int_equal(spec.freqs.rope_type, PE_ROPE_LONGROPE);
+    assert_true(spec.freqs.long_factor[47] == 64);
+    assert_true(spec.freqs.short_factor[47] == 1.734375);
+    assert_int_equal(pe_model_get_info(l.model)->trained_len, 4096);
+    assert_int_equal(pe_model_get_info(l.model)->extended_len, 131072);
+    done(&l);
+}
+
+static void qwen3_vl_235b(void **state)
+{
+    (void)state;
+    loaded l;
+    begin(&l, "qwen3vlmoe");
+    test_gguf_u32(&l.file, "qwen3vlmoe.attention.head_count", 64);
+    test_gguf_u32(&l.file, "qwen3vlmoe.attention.key_length", 128);
+    test_gguf_f32(&l.file, "qwen3vlmoe.rope.freq_base", 5000000);
+    test_gguf_i32s(&l.file, "qwen3vlmoe.rope.dimension_sections",
+                   (int32_t[]){24, 20, 20, 0}, 4);
+    load(&l);
+    expect_field(&l, "rope[0].pairing", "half-split", PE_DERIVED);
+    expect_field(&l, "rope[0].axis_map", "interleaved", PE_DERIVED);
+    expect_field(&l, "rope[0].mrope_section", "[24, 20, 20, 0]", PE_STATED);
+    expect_field(&l, "rope[0].rotary_dim", "128", PE_DEFAULTED);
+    expect_note(&l, PE_WARNING, "pairs 61, 62 follow time");
+    expect_plan(&l, 0, 1, 1, 32, 0.00044721359549995795, 2.545079788037606e-07);
+    done(&l);
+}
+
+static void llama_3_1_8b(void **state)
+{
+    (void)state;
+    loaded l;
+    shape(&l, "llama", 32, 32, 4096, 131072);
+    test_gguf_f32(&l.file, "llama.rope.freq_base", 500000);
+    test_gguf_u32(&l.file, "llama.rope.dimension_count", 128);
+    test_gguf_f32(&l.file, "llama.rope.scaling.attn_factor", 1);
+    load(&l);
+    expect_field(&l, "rope[0].pairing", "interleaved", PE_DERIVED);
+    expect_field(&l, "rope[0].rope_theta", "500000", PE_STATED);
+    expect_field(&l, "rope[0].rope_type", "default", PE_DEFAULTED);
+    expect_plan(&l, 0, 1, 1, 32, 0.001414213562373095, 2.455140791131609e-06);
+    assert_int_equal(pe_model_get_info(l.model)->trained_len, 131072);
+    assert_int_equal(pe_model_get_info(l.model)->num_sites, 32);
+    done(&l);
+
+    /* With rope_freqs.weight: divisors 1 .. 8, in either byte order. */
+    for (int big_endian = 0; big_endian < 2; big_endian++) {
+        float divisors[64];
+        for (int i = 0; i < 64; i++)
+            divisors[i] = i < 29 ? 1.0f : 8.0f;
+        l = (loaded){.file = {.big_endian = big_endian}};
+        test_gguf_begin(&l.file, 3);
+        test_gguf_string(&l.file, "general.architecture", "llama");
+        test_gguf_u32(&l.file, "llama.block_count", 2);
+        test_gguf_u32(&l.file, "llama.attention.head_count", 32);
+        test_gguf_u32(&l.file, "llama.embedding_length", 4096);
+        test_gguf_f32(&l.file, "llama.rope.freq_base", 500000);
+        test_gguf_weight(&l.file, "rope_freqs.weight", 1, (uint64_t[]){64}, 0, 0);
+        test_gguf_end(&l.file, 32);
+        test_gguf_f32_data(&l.file, divisors, 64);
+        load(&l);
+        expect_field(&l, "rope[0].freq_factors", "1 .. 8", PE_STATED);
+        expect_plan(&l, 0, 1, 1, 32, 0.001414213562373095 / 8,
+                    2.455140791131609e-06 / 8);
+        done(&l);
+    }
+}
+
+static void says_what_was_not_stated(void **state)
+{
+    (void)state;
+    loaded l;
+    begin(&l, "qwen2");
+    test_gguf_u32(&l.file, "qwen2.attention.key_length", 64);
+    load(&l);
+    expect_field(&l, "rope[0].rope_theta", "10000", PE_DEFAULTED);
+    expect_note(&l, PE_WARNING, "qwen2.rope.freq_base is not stated, 10000 is");
+    expect_note(&l, PE_WARNING, "qwen2.context_length is not stated");
+    expect_note(&l, PE_WARNING, "one site stands for all");
+    done(&l);
+
+    begin(&l, "qwen99");
+    test_gguf_u32(&l.file, "qwen99.attention.key_length", 64);
+    test_gguf_f32(&l.file, "qwen99.rope.freq_base", 1e6f);
+    load(&l);
+    expect_field(&l, "rope[0].pairing", "half-split", PE_DEFAULTED);
+    expect_note(&l, PE_WARNING, "pairing is a guess");
+    expect_note(&l, PE_WARNING, "architecture qwen99 is not known");
+    done(&l);
+}
+
+static void reads_linear_and_legacy_factors(void **state)
+{
+    (void)state;
+    loaded l;
+    shape(&l, "llama", 2, 2, 128, 16384);
+    test_gguf_f32(&l.file, "llama.rope.scale_linear", 4);
+    load(&l);
+    expect_field(&l, "rope[0].rope_type", "linear", PE_DEFAULTED);
+    expect_field(&l, "rope[0].factor", "4", PE_STATED);
+    expect_note(&l, PE_INFO, "older name of rope.scaling.factor");
+    done(&l);
+
+    shape(&l, "llama", 2, 2, 128, 16384);
+    test_gguf_string(&l.file, "llama.rope.scaling.type", "none");
+    test_gguf_f32(&l.file, "llama.rope.scaling.factor", 4);
+    load(&l);
+    expect_field(&l, "rope[0].rope_type", "default", PE_DERIVED);
+    expect_note(&l, PE_WARNING, "the factor 4 is ignored");
+    done(&l);
+
+    shape(&l, "hunyuan-dense", 2, 2, 256, 32768);
+    test_gguf_f32(&l.file, "hunyuan-dense.rope.scaling.alpha", 1000);
+    load(&l);
+    expect_field(&l, "rope[0].rope_type", "ntk", PE_DERIVED);
+    assert_true(spec_of(&l, 0).freqs.factor == 1000);
+    done(&l);
+}
+
+static void reads_yarn_magnitudes(void **state)
+{
+    (void)state;
+    loaded l;
+    shape(&l, "mistral3", 2, 2, 256, 262144);
+    test_gguf_string(&l.file, "mistral3.rope.scaling.type", "yarn");
+    test_gguf_f32(&l.file, "mistral3.rope.scaling.factor", 16);
+    test_gguf_u32(&l.file, "mistral3.rope.scaling.original_context_length", 16384);
+    test_gguf_f32(&l.file, "mistral3.rope.scaling.yarn_log_multiplier", 1);
+    test_gguf_f32(&l.file, "mistral3.rope.freq_base", 1e6f);
+    test_gguf_f32(&l.file, "mistral3.attention.temperature_scale", 0.1f);
+    load(&l);
+    expect_field(&l, "rope[0].mscale_rule", "hf", PE_DERIVED);
+    expect_note(&l, PE_WARNING, "queries have a temperature");
+    pe_rope *rope = NULL;
+    pe_rope_spec spec = spec_of(&l, 0);
+    assert_int_equal(pe_rope_create(&rope, &spec, NULL, NULL), PE_OK);
+    assert_true(pe_rope_get_info(rope)->attention_factor == 1);
+    assert_true(pe_rope_get_info(rope)->ramp_low == 20);
+    assert_true(pe_rope_get_info(rope)->ramp_high == 37);
+    pe_rope_destroy(rope);
+    done(&l);
+
+    shape(&l, "qwen3", 2, 2, 256, 131072);
+    test_gguf_string(&l.file, "qwen3.rope.scaling.type", "yarn");
+    test_gguf_f32(&l.file, "qwen3.rope.scaling.factor", 4);
+    test_gguf_u32(&l.file, "qwen3.rope.scaling.original_context_length", 32768);
+    test_gguf_f32(&l.file, "qwen3.rope.scaling.yarn_attn_factor", 1);
+    load(&l);
+    expect_field(&l, "rope[0].attention_factor", "1", PE_STATED);
+    expect_note(&l, PE_WARNING, "llama.cpp replaces it by 1.13862944");
+    done(&l);
+
+    shape(&l, "deepseek2", 2, 2, 128, 163840);
+    test_gguf_u32(&l.file, "deepseek2.attention.key_length", 576);
+    test_gguf_u32(&l.file, "deepseek2.attention.key_length_mla", 192);
+    test_gguf_u32(&l.file, "deepseek2.rope.dimension_count", 64);
+    test_gguf_string(&l.file, "deepseek2.rope.scaling.type", "yarn");
+    test_gguf_f32(&l.file, "deepseek2.rope.scaling.factor", 40);
+    test_gguf_u32(&l.file, "deepseek2.rope.scaling.original_context_length", 4096);
+    test_gguf_f32(&l.file, "deepseek2.rope.scaling.yarn_log_multiplier", 0.707f);
+    load(&l);
+    expect_field(&l, "rope[0].head_dim", "192", PE_STATED);
+    expect_note(&l, PE_WARNING, "yarn_log_multiplier is 0.707, above 0.1");
+    done(&l);
+}
+
+static void knows_which_layers_turn(void **state)
+{
+    (void)state;
+    loaded l;
+    shape(&l, "gemma3", 7, 4, 1024, 131072);
+    test_gguf_f32(&l.file, "gemma3.rope.freq_base", 1e6f);
+    test_gguf_u32(&l.file, "gemma3.attention.sliding_window", 512);
+    test_gguf_string(&l.file, "gemma3.rope.scaling.type", "linear");
+    test_gguf_f32(&l.file, "gemma3.rope.scaling.factor", 8);
+    load(&l);
+    assert_int_equal(rope_of(&l, 0), 0);
+    assert_int_equal(rope_of(&l, 4), 0);
+    assert_int_equal(rope_of(&l, 5), 1);
+    assert_int_equal(rope_of(&l, 6), 0);
+    expect_field(&l, "rope[0].rope_theta", "10000", PE_DEFAULTED);
+    expect_field(&l, "rope[0].rope_type", "default", PE_DERIVED);
+    expect_field(&l, "rope[1].rope_theta", "1000000", PE_STATED);
+    expect_field(&l, "rope[1].factor", "8", PE_STATED);
+    done(&l);
+
+    shape(&l, "smollm3", 8, 4, 512, 65536);
+    test_gguf_f32(&l.file, "smollm3.rope.freq_base", 5e6f);
+    load(&l);
+    assert_int_equal(rope_of(&l, 2), 0);
+    assert_int_equal(rope_of(&l, 3), -1);
+    assert_int_equal(rope_of(&l, 7), -1);
+    done(&l);
+
+    shape(&l, "cohere2", 4, 4, 512, 8192);
+    test_gguf_f32(&l.file, "cohere2.rope.freq_base", 50000);
+    test_gguf_u32(&l.file, "cohere2.attention.sliding_window", 4096);
+    load(&l);
+    assert_int_equal(rope_of(&l, 0), 0);
+    assert_int_equal(rope_of(&l, 3), -1);
+    done(&l);
+
+    shape(&l, "lfm2", 3, 4, 512, 8192);
+    test_gguf_f32(&l.file, "lfm2.rope.freq_base", 1e6f);
+    test_gguf_i32s(&l.file, "lfm2.attention.head_count_kv", (int32_t[]){0, 8, 0}, 3);
+    load(&l);
+    assert_int_equal(rope_of(&l, 0), -2); /* no such site: the layer is recurrent */
+    assert_int_equal(rope_of(&l, 1), 0);
+    assert_int_equal(pe_model_get_info(l.model)->num_kv_heads, 8);
+    assert_int_equal(pe_model_get_info(l.model)->num_sites, 1);
+    done(&l);
+}
+
+static void reads_other_methods(void **state)
+{
+    (void)state;
+    loaded l;
+    float rows[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    shape(&l, "gpt2", 2, 2, 4, 2);
+    test_gguf_weight(&l.file, "position_embd.weight", 2, (uint64_t[]){4, 2}, 0, 0);
+    test_gguf_end(&l.file, 32);
+    test_gguf_f32_data(&l.file, rows, 8);
+    load(&l);
+    pe_learned_spec learned = {.struct_size = sizeof learned};
+    assert_int_equal(pe_model_learned_spec(l.model, &learned, NULL), PE_OK);
+    assert_int_equal(learned.weight->seq_len, 2);
+    assert_int_equal(learned.weight->dim, 4);
+    assert_true(((const float *)learned.weight->data)[7] == 7);
+    expect_field(&l, "learned.rows", "2", PE_STATED);
+    done(&l);
+
+    shape(&l, "bloom", 2, 16, 1024, 2048);
+    load(&l);
+    assert_string_equal(pe_model_get_info(l.model)->method, "alibi");
+    expect_field(&l, "bias[0].max_bias", "8", PE_DERIVED);
+    expect_field(&l, "bias[0].form", "causal", PE_DERIVED);
+    done(&l);
+
+    shape(&l, "mpt", 2, 16, 1024, 65536);
+    test_gguf_f32(&l.file, "mpt.attention.max_alibi_bias", 16);
+    load(&l);
+    expect_field(&l, "bias[0].max_bias", "16", PE_STATED);
+    done(&l);
+
+    shape(&l, "baichuan", 40, 40, 5120, 4096);
+    load(&l);
+    assert_string_equal(pe_model_get_info(l.model)->method, "alibi");
+    done(&l);
+
+    shape(&l, "t5", 2, 8, 512, 512);
+    test_gguf_u32(&l.file, "t5.attention.relative_buckets_count", 32);
+    load(&l);
+    assert_string_equal(pe_model_get_info(l.model)->method, "t5");
+    expect_field(&l, "bias[0].num_buckets", "32", PE_STATED);
+    expect_field(&l, "bias[0].max_distance", "128", PE_DEFAULTED);
+    assert_int_equal(pe_model_get_info(l.model)->num_biases, 2);
+    done(&l);
+
+    shape(&l, "mamba", 2, 8, 512, 512);
+    load(&l);
+    assert_string_equal(pe_model_get_info(l.model)->method, "none");
+    done(&l);
+}
+
+static void refuses_in_words(void **state)
+{
+    (void)state;
+    loaded l = {.model = NULL};
+    test_gguf_begin(&l.file, 3);
+    expect_refusal(&l, PE_E_FORMAT, "general.architecture is not stated");
+
+    begin(&l, "new-thing");
+    expect_refusal(&l, PE_E_UNSUPPORTED,
+                   "architecture new-thing is not known, and no key says which "
+                   "positions it uses");
+
+    begin(&l, "deepseek4");
+    expect_refusal(&l, PE_E_UNSUPPORTED,
+                   "architecture deepseek4 places its heads in a way that is not read");
+
+    shape(&l, "llama", 2, 3, 128, 4096);
+    expect_refusal(&l, PE_E_ARGUMENT,
+                   "embedding_length is 128, attention.head_count 3: head_dim must be "
+                   "even and at most 4096");
+
+    shape(&l, "llama", 2, 2, 128, 4096);
+    test_gguf_u32(&l.file, "llama.rope.dimension_count", 66);
+    expect_refusal(&l, PE_E_ARGUMENT,
+                   "llama.rope.dimension_count is 66, must be even and at most "
+                   "head_dim (64)");
+
+    shape(&l, "llama", 2, 2, 128, 4096);
+    test_gguf_string(&l.file, "llama.rope.scaling.type", "dynamic");
+    expect_refusal(&l, PE_E_UNSUPPORTED,
+                   "llama.rope.scaling.type is \"dynamic\", must be none, linear, yarn "
+                   "or longrope");
+
+    shape(&l, "llama", 2, 2, 128, 4096);
+    test_gguf_string(&l.file, "llama.rope.scaling.type", "longrope");
+    expect_refusal(&l, PE_E_ARGUMENT,
+                   "llama.rope.scaling.type is longrope, but the weights "
+                   "rope_factors_long and rope_factors_short are not in the file");
+
+    shape(&l, "llama", 2, 2, 128, 4096);
+    test_gguf_f32(&l.file, "llama.rope.freq_base", NAN);
+    expect_refusal(&l, PE_E_ARGUMENT,
+                   "llama.rope.freq_base is nan, must be a finite number");
+
+    shape(&l, "qwen2vl", 2, 2, 128, 4096);
+    expect_refusal(&l, PE_E_ARGUMENT,
+                   "qwen2vl.rope.dimension_sections is not stated, architecture "
+                   "qwen2vl needs it");
+
+    shape(&l, "qwen2vl", 2, 2, 128, 4096);
+    test_gguf_i32s(&l.file, "qwen2vl.rope.dimension_sections", (int32_t[]){8, 8, 8, 0},
+                   4);
+    expect_refusal(&l, PE_E_ARGUMENT,
+                   "qwen2vl.rope.dimension_sections sums to 24, must be rotary_dim / 2 "
+                   "(32)");
+
+    shape(&l, "llama", 2, 2, 128, 4096);
+    test_gguf_weight(&l.file, "rope_freqs.weight", 1, (uint64_t[]){8}, 0, 0);
+    test_gguf_end(&l.file, 32);
+    test_gguf_f32_data(&l.file, (float[8]){1, 1, 1, 1, 1, 1, 1, 1}, 8);
+    expect_refusal(&l, PE_E_ARGUMENT,
+                   "rope_freqs.weight has 8 elements, must have 32 (rotary_dim / 2)");
+
+    shape(&l, "bloom", 2, 2, 128, 4096);
+    test_gguf_f32(&l.file, "bloom.attention.max_alibi_bias", -1);
+    expect_refusal(&l, PE_E_ARGUMENT,
+                   "bloom.attention.max_alibi_bias is -1, must be at least 0");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kimi_k2),
+        cmocka_unit_test(phi_3_mini_128k),
+        cmocka_unit_test(qwen3_vl_235b),
+        cmocka_unit_test(llama_3_1_8b),
+        cmocka_unit_test(says_what_was_not_stated),
+        cmocka_unit_test(reads_linear_and_legacy_factors),
+        cmocka_unit_test(reads_yarn_magnitudes),
+        cmocka_unit_test(knows_which_layers_turn),
+        cmocka_unit_test(reads_other_methods),
+        cmocka_unit_test(refuses_in_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
