@@ -125,7 +125,8 @@ static void large_arrays_are_mapped(void **state)
     assert_int_equal(pe_model_create(&model, checkpoint, 0, NULL, &error),
                      PE_E_UNSUPPORTED);
     assert_string_equal(error.message,
-                        "the file has no settings, a model needs a config.json");
+                        "the file has no settings, a model needs a config.json or a "
+                        "GGUF file");
     pe_checkpoint_destroy(checkpoint);
 }
 
