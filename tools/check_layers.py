@@ -40,7 +40,7 @@ JSON = re.compile(r"json-c/\w+\.h|json\.h")
 SYSTEM = {
     "base": {"cpuid.h"},
     "kernels": {"immintrin.h", "arm_neon.h", "wasm_simd128.h"},
-    "thread": {"pthread.h", "unistd.h"},
+    "thread": {"pthread.h", "sched.h"},
     "model": POSIX | {"pthread.h"},
     "cli": POSIX | {"getopt.h", "signal.h"},
     "lab": POSIX | {"getopt.h", "cblas.h"},

@@ -42,6 +42,15 @@
 #  define PE_KEEP(x) ((void)(x)) /* no fused multiply-add to contract to */
 #endif
 
+/* Between two looks at what another thread will write. */
+#if defined(__x86_64__)
+#  define PE_PAUSE() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#  define PE_PAUSE() __asm__ volatile("yield")
+#else
+#  define PE_PAUSE() ((void)0)
+#endif
+
 #if defined(__GNUC__)
 #  define PE_PRINTF(string, first) __attribute__((format(printf, string, first)))
 #else
