@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * table.c - rows of a table: scalar's bits, near libm's values, nothing outside
+ *
+ * Rows go through pe_angle_rows(), which supplies the redoing of unsure entries. */
+#include "check.h"
+
+#include "angle/turns.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_N = 160, MAX_ROWS = 9, MAX_STRIDE = MAX_N + 7, STRIP = 8192 };
+
+typedef struct {
+    const pe_kernels *kernels;
+    strip cosine, sine, hi, lo;
+    pe_wide exact[MAX_N];
+    int64_t calls;
+} bench;
+
+/* inv_freq of pair i = theta^(-i/n): the ladder of a rotation, or random. */
+static void set_turns(pe_turns *turns, double theta, test_rng *r)
+{
+    for (int64_t i = 0; i < turns->n; i++) {
+        const double f = theta > 0 ? pow(theta, -(double)i / (double)turns->n)
+                                   : fabs((double)test_rng_float(r)) * 3;
+        pe_turns_set(turns, i, pe_wide_from_double(f));
+    }
+}
+
+static int near_libm(const pe_turns *turns, int64_t i, int64_t position, double factor,
+                     float cosine, float sine)
+{
+    const long double pi = 3.14159265358979323846264338327950288L;
+    const long double turn =
+        ((long double)turns->hi[i] + (long double)turns->lo[i] * 0x1p-32L) * 0x1p-64L;
+    const long double angle = 2 * pi * fmodl((long double)position * turn, 1);
+    const long double f = (long double)factor;
+    /* Half a unit of a float below 2, and long double's share at |position| < 2^12. */
+    const long double bound = 0x1.01p-24L * fmaxl(1, f);
+    return fabsl((long double)cosine - f * cosl(angle)) <= bound &&
+           fabsl((long double)sine - f * sinl(angle)) <= bound;
+}
+
+static void check_call(bench *b, const pe_turns *turns, int64_t position, int64_t rows,
+                       int64_t stride, double factor, int turn)
+{
+    static float cos_want[MAX_ROWS * MAX_STRIDE], sin_want[MAX_ROWS * MAX_STRIDE];
+    const place_kind kind = (place_kind)(turn % 3);
+    const pe_factor full = pe_factor_make(pe_wide_from_double(factor));
+    const int64_t n = turns->n;
+    const size_t size = (size_t)((rows - 1) * stride + n) * sizeof(float);
+    const size_t offset = (size_t)(turn % 16) * 4;
+    float *cosine = strip_place(&b->cosine, size, kind, offset);
+    float *sine = strip_place(&b->sine, size, kind, 60 - offset);
+    strip_mark(&b->cosine);
+    strip_mark(&b->sine);
+    say_case("%s table, n %lld, %lld rows from %lld, stride %lld", b->kernels->name,
+             (long long)n, (long long)rows, (long long)position, (long long)stride);
+    pe_angle_rows(b->kernels, turns, position, rows, &full, cosine, sine, stride);
+    pe_angle_rows(&pe_kernels_scalar, turns, position, rows, &full, cos_want, sin_want,
+                  stride);
+    for (int which = 0; which < 2; which++) {
+        strip *s = which ? &b->sine : &b->cosine;
+        const float *got = which ? sine : cosine, *want = which ? sin_want : cos_want;
+        for (int64_t row = 0; row < rows; row++) {
+            strip_own(s, got + row * stride, (size_t)n * sizeof(float));
+            if (memcmp(got + row * stride, want + row * stride,
+                       (size_t)n * sizeof(float)) != 0)
+                fail_case("%s of row %lld has other bits than scalar's",
+                          which ? "sin" : "cos", (long long)row);
+        }
+        if (!strip_kept(s))
+            fail_case("a byte outside the rows changed");
+    }
+    if (position > -4000 && position < 4000)
+        for (int64_t row = 0; row < rows; row++)
+            for (int64_t i = 0; i < n; i++)
+                if (!near_libm(turns, i, position + row, factor,
+                               cosine[row * stride + i], sine[row * stride + i]))
+                    fail_case("pair %lld of row %lld is far from libm's", (long long)i,
+                              (long long)row);
+    b->calls++;
+}
+
+static int64_t position_for(test_rng *r, int turn)
+{
+    switch (turn % 8) {
+    case 0:
+        return 0;
+    case 1:
+        return -3; /* the run crosses 0 */
+    case 2:
+        return test_rng_int(r, -3000, 3000);
+    case 3:
+        return ((int64_t)1 << 32) - 2; /* the low word carries */
+    case 4:
+        return -((int64_t)1 << 32) - 2;
+    case 5:
+        return INT64_MAX - MAX_ROWS;
+    case 6:
+        return INT64_MIN;
+    default:
+        return test_rng_int(r, -((int64_t)1 << 40), (int64_t)1 << 40);
+    }
+}
+
+int64_t check_table(const pe_kernels *kernels, test_rng *r)
+{
+    static const double thetas[] = {10000, 500000, 0};
+    static const double factors[] = {1, 1.4158883083359672, 0.25};
+    bench b = {.kernels = kernels,
+               .cosine = strip_new(STRIP),
+               .sine = strip_new(STRIP),
+               .hi = strip_new(MAX_N * sizeof(uint64_t)),
+               .lo = strip_new(MAX_N * sizeof(uint64_t))};
+    for (int64_t n = 1; n <= MAX_N; n++)
+        for (int turn = 0; turn < 24; turn++) {
+            const size_t size = (size_t)n * sizeof(uint64_t);
+            const place_kind kind = turn % 2 ? AT_END : AT_BEGIN;
+            pe_turns turns = {.n = n,
+                              .hi = strip_place(&b.hi, size, kind, 0),
+                              .lo = strip_place(&b.lo, size, kind, 0),
+                              .exact = b.exact};
+            set_turns(&turns, thetas[turn % 3], r);
+            check_call(&b, &turns, position_for(r, turn), 1 + (turn + n) % MAX_ROWS,
+                       n + (turn % 4 ? test_rng_int(r, 0, 7) : 0), factors[turn % 3],
+                       turn);
+        }
+    strip_free(&b.cosine);
+    strip_free(&b.sine);
+    strip_free(&b.hi);
+    strip_free(&b.lo);
+    return b.calls;
+}
