@@ -114,7 +114,7 @@ def check_program(path):
 
 def check_public(path):
     for line, name, quoted in includes(path):
-        if name not in ("stddef.h", "stdint.h", "posenc.h"):
+        if name not in ("stddef.h", "stdint.h", "posenc.h", "env.h"):
             report(path, line, f"a public header may not include {name}")
 
 
