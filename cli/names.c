@@ -46,6 +46,9 @@ const cli_choice cli_role_names[] = {{"self", PE_SITE_SELF},
 const cli_choice cli_dtype_names[] = {
     {"f32", PE_F32}, {"f16", PE_F16}, {"bf16", PE_BF16}, {"int8", PE_I8}, {NULL, 0}};
 
+const cli_choice cli_float_names[] = {
+    {"f32", PE_F32}, {"f16", PE_F16}, {"bf16", PE_BF16}, {NULL, 0}};
+
 const cli_choice cli_bias_names[] = {{"alibi", PE_BIAS_ALIBI},
                                      {"t5", PE_BIAS_T5},
                                      {"kerple-log", PE_BIAS_KERPLE_LOG},

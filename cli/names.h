@@ -14,6 +14,7 @@ extern const cli_choice cli_mscale_names[];
 extern const cli_choice cli_axis_names[];
 extern const cli_choice cli_role_names[];
 extern const cli_choice cli_dtype_names[];
+extern const cli_choice cli_float_names[];
 extern const cli_choice cli_bias_names[];
 extern const cli_choice cli_form_names[];
 extern const cli_choice cli_recipe_names[];

@@ -12,5 +12,8 @@ extern const cli_verb cli_verb_presets;
 extern const cli_verb cli_verb_freqs;
 extern const cli_verb cli_verb_table;
 extern const cli_verb cli_verb_apply;
+extern const cli_verb cli_verb_slopes;
+extern const cli_verb cli_verb_bias;
+extern const cli_verb cli_verb_positions;
 
 #endif /* POSENC_CLI_VERBS_H */
