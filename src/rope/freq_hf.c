@@ -31,7 +31,8 @@ static float pos_freq(double base, int32_t i, int32_t d)
     return pow_f32((float)base, (float)(2 * i) / (float)d);
 }
 
-/* The base of the NTK rules in Python doubles. */
+/* The base of the NTK rules in Python doubles, where a huge factor overflows or cancels
+ * against itself: 0 if alpha is lost, anything at all if only its digits are. */
 static double ntk_base(const pe_freq_rule *rule, int32_t d)
 {
     double alpha = rule->factor;
@@ -42,6 +43,8 @@ static double ntk_base(const pe_freq_rule *rule, int32_t d)
         PE_KEEP(ratio);
         alpha = ratio / (double)trained - (rule->factor - 1);
     }
+    if (!(alpha > 0 && alpha <= DBL_MAX))
+        return 0;
     double stretched =
         rule->spec.rope_theta * pow_f64(alpha, (double)d / (double)(d - 2));
     PE_KEEP(stretched);
@@ -85,8 +88,11 @@ static float entry(const pe_freq_rule *rule, int32_t pair, int32_t i, int32_t d)
     case PE_ROPE_LINEAR:
         return keep(1 / pos_freq(theta, i, d)) / factor;
     case PE_ROPE_NTK:
-    case PE_ROPE_DYNAMIC:
-        return 1 / pos_freq(ntk_base(rule, d), i, d);
+    case PE_ROPE_DYNAMIC: {
+        const double base = ntk_base(rule, d);
+        const int is_float = base >= FLT_MIN && base <= FLT_MAX;
+        return is_float ? 1 / pos_freq(base, i, d) : -1; /* the caller refuses it */
+    }
     case PE_ROPE_YARN:
         return yarn(rule, i, d);
     case PE_ROPE_LONGROPE: {

@@ -122,7 +122,7 @@ static pe_status fill_hf(pe_rope *rope, const pe_freq_rule *rule, pe_error *erro
     for (int32_t i = 0; i < n; i++)
         if (!(rope->hf_inv_freq[i] >= 0 && rope->hf_inv_freq[i] <= 0x1p40f))
             return pe_fail(error, PE_E_ARGUMENT,
-                           "inv_freq[%d] comes to %g in float, must be at most 2^40", i,
+                           "inv_freq[%d] comes to %g in float, must be in 0 .. 2^40", i,
                            (double)rope->hf_inv_freq[i]);
     return PE_OK;
 }

@@ -308,6 +308,46 @@ static void test_rebase_there_and_back(void **state)
     }
 }
 
+/* The first and the last positions there are: every call holds there, too. */
+static void test_ends_of_int64(void **state)
+{
+    static const int64_t starts[] = {INT64_MIN, INT64_MIN + 1, INT64_MAX - TOKENS + 1};
+    static const int64_t deltas[] = {INT64_MIN, INT64_MIN + 1, INT64_MAX, 0};
+    test_rng r = {7};
+    float x[SIZE], y[SIZE], back[SIZE];
+
+    (void)state;
+    for (int round = 0; round < 24; round++) {
+        pe_rope_spec spec = draw_spec(&r, 0);
+        const pe_positions at = {.start = starts[round % 3]}, zero = {0};
+        pe_tensor x_t, y_t, back_t;
+        pe_error error;
+
+        spec.table_len = 4;
+        pe_rope *rope = create(&spec);
+        fill(&r, x, SIZE);
+        apply(rope, &at, x, y);
+        pe_tensor_bshd(&x_t, PE_F32, x, 1, TOKENS, HEADS, DIM);
+        pe_tensor_bshd(&y_t, PE_F32, y, 1, TOKENS, HEADS, DIM);
+        pe_tensor_bshd(&back_t, PE_F32, back, 1, TOKENS, HEADS, DIM);
+        ok(pe_rope_inverse(rope, &at, &y_t, &back_t, &error), &error);
+        for (int i = 0; i < SIZE; i++)
+            assert_true(fabs((double)back[i] - (double)x[i]) <= 8 * U * sqrt(2));
+        ok(pe_rope_transpose(rope, &at, &y_t, &back_t, &error), &error);
+        for (int i = 0; i < SIZE; i++)
+            assert_true(fabs((double)back[i] - (double)x[i]) <= 8 * U * sqrt(2));
+        ok(pe_rope_shift(rope, deltas[round % 4], &y_t, &back_t, &error), &error);
+        for (int v = 0; v < SIZE; v += DIM)
+            assert_true(fabs(norm(back + v) - norm(x + v)) <= 8 * U * norm(x + v));
+        /* From one end to the origin and back. */
+        ok(pe_rope_rebase(rope, &at, rope, &zero, &y_t, &back_t, &error), &error);
+        ok(pe_rope_rebase(rope, &zero, rope, &at, &back_t, &back_t, &error), &error);
+        for (int i = 0; i < SIZE; i++)
+            assert_true(fabs((double)back[i] - (double)y[i]) <= 8 * U * sqrt(2));
+        pe_rope_destroy(rope);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_pairings_are_permutations),
         cmocka_unit_test(test_shift),
         cmocka_unit_test(test_rebase_there_and_back),
+        cmocka_unit_test(test_ends_of_int64),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
