@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: MIT
  *
- * apply.c - posenc apply: rotates the q and k of .npy files to their positions
+ * apply.c - posenc apply: rotates the q and k of .npy files, or adds to their x
  *
  * A tensor passes through one buffer, piece by piece and in the order of the file, so
  * memory stays bounded whatever its size.  Outputs get their names only when all of
  * them are whole. */
-#include "npy_out.h"
+#include "apply_absolute.h"
+#include "folder_out.h"
 #include "positions_arg.h"
 #include "progress.h"
 #include "rope_arg.h"
 #include "tensor_arg.h"
 #include "verbs.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { PIECE_SIZE = 8 << 20, MAX_TABLE_LEN = 8192, NUM_TENSORS = 2 };
 
 typedef struct apply_args {
     cli_rope_args rope;
     const char *inputs[NUM_TENSORS]; /* q, k */
-    const char *positions, *output;
+    const char *x, *table, *positions, *output;
     int32_t layout, bf16;
 } apply_args;
 
@@ -41,15 +40,6 @@ typedef struct apply_job {
 static const char *const names[NUM_TENSORS] = {"q.npy", "k.npy"};
 
 static const cli_choice layouts[] = {{"bshd", CLI_BSHD}, {"bhsd", CLI_BHSD}, {NULL, 0}};
-
-static char *output_path(const apply_args *args, int which)
-{
-    size_t size = strlen(args->output) + 16;
-    char *path = malloc(size);
-    if (path != NULL)
-        (void)snprintf(path, size, "%s/%s", args->output, names[which]);
-    return path;
-}
 
 /* head_dim and the plan must be known before the tensors can be checked, and the
  * tensors before the length that the frequencies may depend on. */
@@ -87,45 +77,15 @@ static int open_rope(apply_job *job)
     return cli_rope_open(&job->rope, &job->model, &job->args->rope, last, table_len);
 }
 
-/* Writing over an input would destroy what cannot be made again. */
-static int check_output(const apply_args *args, const char *path)
-{
-    struct stat in, out;
-    for (int i = 0; i < NUM_TENSORS; i++)
-        if (args->inputs[i] != NULL && stat(args->inputs[i], &in) == 0 &&
-            stat(path, &out) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-            return cli_fail(CLI_USAGE, "%s is an input; choose another --output folder",
-                            path);
-    return CLI_DONE;
-}
-
-static int make_folder(const char *path)
-{
-    struct stat info;
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return cli_fail(CLI_FAILED, "the folder %s could not be made: %s", path,
-                        strerror(errno));
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
-        return cli_fail(CLI_USAGE, "--output is %s, a file, must be a folder", path);
-    return CLI_DONE;
-}
-
 static int create_outputs(apply_job *job)
 {
-    int status = make_folder(job->args->output);
-    for (int i = 0; i < NUM_TENSORS && status == CLI_DONE; i++) {
-        if (job->args->inputs[i] == NULL)
-            continue;
-        const pe_weight *weight = job->tensors[i].in.weight;
-        char *path = output_path(job->args, i);
-        if (path == NULL)
-            return cli_fail(CLI_FAILED, "out of memory");
-        status = check_output(job->args, path);
-        if (status == CLI_DONE)
-            status = cli_npy_create(&job->outputs[i], path, weight->dtype_name,
-                                    weight->rank, weight->shape);
-        free(path);
-    }
+    const apply_args *args = job->args;
+    int status = cli_folder_make(args->output);
+    for (int i = 0; i < NUM_TENSORS && status == CLI_DONE; i++)
+        if (args->inputs[i] != NULL)
+            status =
+                cli_folder_create(&job->outputs[i], args->output, names[i],
+                                  job->tensors[i].in.weight, args->inputs, NUM_TENSORS);
     return status;
 }
 
@@ -237,8 +197,8 @@ static int work(apply_job *job)
 /* Standard input can be read once. */
 static int check_stdin(const apply_args *args, const char *model)
 {
-    const char *const paths[] = {model, args->inputs[0], args->inputs[1],
-                                 args->positions};
+    const char *const paths[] = {model,   args->inputs[0], args->inputs[1],
+                                 args->x, args->table,     args->positions};
     int count = 0;
     for (size_t i = 0; i < CLI_COUNT(paths); i++)
         count += paths[i] != NULL && strcmp(paths[i], "-") == 0;
@@ -249,26 +209,23 @@ static int check_stdin(const apply_args *args, const char *model)
                                  count);
 }
 
-static int run(int argc, char **argv)
+static int apply(apply_args *args, const char *argument)
 {
-    apply_args args = {.rope = CLI_ROPE_DEFAULTS};
-    const char *argument;
-    int status = cli_parse(&cli_verb_apply, argc, argv, &args, &argument);
-    if (status != CLI_CONTINUE)
-        return status;
-    if (args.inputs[0] == NULL && args.inputs[1] == NULL)
-        return cli_fail(CLI_USAGE, "--q FILE.npy is missing: what to rotate");
-    if (args.output == NULL)
-        return cli_fail(CLI_USAGE, "-o FOLDER is missing: where to write");
-    status = check_stdin(&args, argument);
-    if (status != CLI_DONE)
-        return status;
-    apply_job job = {.args = &args, .buffer = malloc(PIECE_SIZE)};
-    if (job.buffer == NULL)
-        return cli_fail(CLI_FAILED, "out of memory");
-    status = cli_model_open(&job.model, argument, args.rope.seq_len);
-    if (status == CLI_DONE)
-        status = work(&job);
+    apply_job job = {.args = args};
+    int status = cli_model_open(&job.model, argument, args->rope.seq_len);
+    if (status == CLI_DONE && args->x != NULL) {
+        const cli_apply_absolute_args absolute = {.x = args->x,
+                                                  .table = args->table,
+                                                  .positions = args->positions,
+                                                  .output = args->output,
+                                                  .rope = &args->rope,
+                                                  .is_bf16 = args->bf16};
+        status = cli_apply_absolute(&job.model, &absolute);
+    } else if (status == CLI_DONE) {
+        job.buffer = malloc(PIECE_SIZE);
+        status =
+            job.buffer != NULL ? work(&job) : cli_fail(CLI_FAILED, "out of memory");
+    }
     for (int i = 0; i < NUM_TENSORS; i++) {
         cli_npy_discard(&job.outputs[i]);
         cli_tensor_close(&job.tensors[i]);
@@ -278,6 +235,29 @@ static int run(int argc, char **argv)
     cli_model_close(&job.model);
     free(job.buffer);
     return status;
+}
+
+static int run(int argc, char **argv)
+{
+    apply_args args = {.rope = CLI_ROPE_DEFAULTS};
+    const char *argument;
+    int status = cli_parse(&cli_verb_apply, argc, argv, &args, &argument);
+    if (status != CLI_CONTINUE)
+        return status;
+    const int rotates = args.inputs[0] != NULL || args.inputs[1] != NULL;
+    if (!rotates && args.x == NULL)
+        return cli_fail(CLI_USAGE, "--q FILE.npy is missing: what to rotate (or --x "
+                                   "FILE.npy, what to add to)");
+    if (rotates && args.x != NULL)
+        return cli_fail(CLI_USAGE, "--x excludes --q and --k: a model rotates or adds");
+    if (args.x == NULL && args.table != NULL)
+        return cli_fail(CLI_USAGE, "--table goes with --x");
+    if (args.x != NULL && args.layout != CLI_LAYOUT_UNSAID)
+        return cli_fail(CLI_USAGE, "--layout is for --q and --k; --x has no heads");
+    if (args.output == NULL)
+        return cli_fail(CLI_USAGE, "-o FOLDER is missing: where to write");
+    status = check_stdin(&args, argument);
+    return status == CLI_DONE ? apply(&args, argument) : status;
 }
 
 static const cli_option options[] = {
@@ -291,13 +271,21 @@ static const cli_option options[] = {
      .type = CLI_TEXT,
      .offset = offsetof(apply_args, inputs[1]),
      .help = "keys, with the batch and seq_len of q"},
+    {.name = "x",
+     .argument = "FILE.npy",
+     .type = CLI_TEXT,
+     .offset = offsetof(apply_args, x),
+     .help = "hidden states (batch, seq_len, model_dim), the input of the first layer, "
+             "to add positions to; two axes: no batch"},
+    CLI_TABLE_OPTION(apply_args),
     {.name = "output",
      .letter = 'o',
      .argument = "FOLDER",
      .type = CLI_TEXT,
      .offset = offsetof(apply_args, output),
-     .help = "where q.npy and k.npy go, with the dtype and shape of the inputs; made "
-             "if it does not exist"},
+     .help =
+         "where q.npy, k.npy or x.npy go, with the dtype and shape of the inputs; made "
+         "if it does not exist"},
     {.name = "layout",
      .argument = "ORDER",
      .type = CLI_CHOICE,
@@ -310,7 +298,8 @@ static const cli_option options[] = {
      .argument = "START|IDS.npy",
      .type = CLI_TEXT,
      .offset = offsetof(apply_args, positions),
-     .help = "position of the first token (default 0), or int64 or int32 ids of shape "
+     .help = "position of the first token (default 0; --x of a model with a padding "
+             "position: the one after it), or int64 or int32 ids of shape "
              "(seq_len), (batch, seq_len), (axes, seq_len) or (axes, batch, seq_len)"},
     CLI_ROPE_OPTIONS(apply_args),
     {.name = "bf16",
@@ -320,11 +309,12 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_apply = {
     .name = "apply",
-    .summary = "rotate q and k to their positions, file to file",
+    .summary = "rotate q and k, or add to x, at their positions, file to file",
     .operands = "MODEL",
     .about =
         "Reads float32, float16 or bfloat16 tensors and writes them rotated as the\n"
-        "model's attention does it.  Larger than memory is fine.\n"
+        "model's attention does it, or, with --x, with the model's sinusoidal or\n"
+        "learned positions added.  Larger than memory is fine.\n"
         "\n" CLI_MODEL_HELP,
     .examples =
         "posenc apply llama-3.1-8b --q examples/data/q.npy -o out\n"

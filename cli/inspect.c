@@ -158,17 +158,66 @@ static void print_bias(const pe_model *model)
     }
 }
 
+static void print_sinusoidal(const pe_sinusoidal_spec *spec)
+{
+    const double base = spec->base != 0 ? spec->base : 10000;
+    cli_number number, shift;
+    (void)printf("\nsinusoidal, %s, width %d, added to the input\n",
+                 cli_choice_name(cli_order_names, spec->order), (int)spec->model_dim);
+    print_label("frequency i");
+    if (spec->downscale_freq_shift != 0)
+        (void)printf("%s^(-i / (half - %s))", cli_double(&number, base),
+                     cli_double(&shift, spec->downscale_freq_shift));
+    else
+        (void)printf("%s^(-i / half)", cli_double(&number, base));
+    print_number("position_scale", spec->position_scale);
+    print_number("value_scale", spec->value_scale);
+    (void)putchar('\n');
+    if (spec->num_axes > 1) {
+        print_label("axes");
+        (void)printf("%d groups of %d columns\n", (int)spec->num_axes,
+                     (int)(spec->model_dim / spec->num_axes));
+    }
+    if (spec->embed_scale != 0) {
+        print_label("embed_scale");
+        (void)puts(cli_double(&number, spec->embed_scale));
+    }
+    if (spec->has_padding) {
+        print_label("padding");
+        (void)printf("position %lld is zero, text starts at %lld\n",
+                     (long long)spec->padding_position,
+                     (long long)spec->padding_position + 1);
+    }
+}
+
+static void print_learned(const pe_model *model, const pe_learned_spec *spec)
+{
+    cli_number number;
+    int64_t rows = spec->weight != NULL ? spec->weight->seq_len : 0;
+    const pe_field *field = pe_model_find_field(model, "learned.rows");
+    (void)printf("\nlearned table, row = position + %d, added to the input\n",
+                 (int)spec->position_offset);
+    if (rows == 0 && field != NULL && !cli_read_integer(field->value, &rows))
+        rows = 0;
+    if (rows > 0) {
+        print_label("rows");
+        (void)printf("%lld, for positions 0 to %lld\n", (long long)rows,
+                     (long long)rows - spec->position_offset - 1);
+    }
+    if (spec->embed_scale != 0) {
+        print_label("embed_scale");
+        (void)puts(cli_double(&number, spec->embed_scale));
+    }
+}
+
 static void print_absolute(const pe_model *model)
 {
     pe_sinusoidal_spec sinusoidal = {.struct_size = sizeof sinusoidal};
     pe_learned_spec learned = {.struct_size = sizeof learned};
     if (pe_model_sinusoidal_spec(model, &sinusoidal, NULL) == PE_OK)
-        (void)printf("\nsinusoidal, %s, width %d, added to the input\n",
-                     cli_choice_name(cli_order_names, sinusoidal.order),
-                     (int)sinusoidal.model_dim);
+        print_sinusoidal(&sinusoidal);
     if (pe_model_learned_spec(model, &learned, NULL) == PE_OK)
-        (void)printf("\nlearned table, row = position + %d, added to the input\n",
-                     (int)learned.position_offset);
+        print_learned(model, &learned);
 }
 
 /* Long values are cut; --json has them whole. */

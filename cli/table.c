@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * table.c - posenc table: cos and sin for a range of positions
+ * table.c - posenc table: cos and sin, or what is added, for a range of positions
  *
  * Rows are made in pieces, so that a long range to text, CSV or .npy needs no memory. */
 #include "npy_out.h"
 #include "report.h"
 #include "rope_arg.h"
+#include "table_absolute.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -16,7 +17,7 @@ enum { PIECE_ROWS = 256, MAX_JSON_NUMBERS = 1 << 22 };
 typedef struct table_args {
     cli_rope_args rope;
     cli_range positions;
-    const char *output;
+    const char *table, *output;
     int32_t json, csv;
 } table_args;
 
@@ -156,6 +157,17 @@ static int run(int argc, char **argv)
     status = cli_model_open(&model, argument, args.rope.seq_len);
     if (status != CLI_DONE)
         return status;
+    if (cli_absolute_is_meant(&model, args.table)) {
+        const cli_table_absolute_args absolute = {.positions = args.positions,
+                                                  .table = args.table,
+                                                  .output = args.output,
+                                                  .rope = &args.rope,
+                                                  .is_json = args.json,
+                                                  .is_csv = args.csv};
+        status = cli_table_absolute(&model, &absolute);
+        cli_model_close(&model);
+        return status;
+    }
     status = cli_rope_open(&rope, &model, &args.rope, args.positions.end - 1, 0);
     if (status == CLI_DONE) {
         status = report(&args, &model, &rope);
@@ -172,6 +184,7 @@ static const cli_option options[] = {
      .type = CLI_RANGE,
      .offset = offsetof(table_args, positions),
      .help = "positions A to B - 1; may be negative"},
+    CLI_TABLE_OPTION(table_args),
     CLI_ROPE_OPTIONS(table_args),
     {.name = "json",
      .type = CLI_FLAG,
@@ -180,24 +193,27 @@ static const cli_option options[] = {
     {.name = "csv",
      .type = CLI_FLAG,
      .offset = offsetof(table_args, csv),
-     .help = "position,pair,cos,sin"},
+     .help = "position,pair,cos,sin, or position,channel,value"},
     {.name = "output",
      .letter = 'o',
      .argument = "FILE.npy",
      .type = CLI_TEXT,
      .offset = offsetof(table_args, output),
-     .help = "write float32 (2, positions, pairs) there instead, cos first; - is "
-             "standard output"}};
+     .help = "write float32 (2, positions, pairs), cos first, or (positions, "
+             "model_dim) there instead; - is standard output"}};
 
 const cli_verb cli_verb_table = {
     .name = "table",
-    .summary = "cos and sin of the rotation, position by position",
+    .summary = "cos and sin of the rotation, or what is added, position by position",
     .operands = "MODEL",
-    .about = "The float32 values that rotate each pair, attention factor included.  A\n"
-             "model with several position axes gets one position on all of them.\n"
-             "\n" CLI_MODEL_HELP,
+    .about =
+        "The float32 values that rotate each pair, attention factor included, or\n"
+        "that a sinusoidal or learned encoding adds to each channel.  A model with\n"
+        "several position axes gets one position on all of them.\n"
+        "\n" CLI_MODEL_HELP,
     .examples = "posenc table llama-3.1-8b --positions 0:4 --csv\n"
-                "posenc table llama-3.1-8b --positions 131071 --angles hf_f32",
+                "posenc table llama-3.1-8b --positions 131071 --angles hf_f32\n"
+                "posenc table whisper-base --positions 1499 --csv",
     .options = options,
     .num_options = CLI_COUNT(options),
     .num_operands = 1,

@@ -41,8 +41,30 @@ static int check_heads(const cli_tensor *t, const cli_tensor_want *want)
                     t->in.name, (int)want->num_heads);
 }
 
+static int read_hidden_shape(cli_tensor *out, const cli_tensor_want *want)
+{
+    const pe_weight *weight = out->in.weight;
+    const int32_t rank = weight->rank;
+    if (rank != 2 && rank != 3)
+        return cli_fail(CLI_FAILED,
+                        "%s has %d axes, must have 3 (batch, seq_len, model_dim) or 2 "
+                        "(no batch)",
+                        out->in.name, (int)rank);
+    out->layout = CLI_BSHD;
+    out->batch = rank == 3 ? weight->shape[0] : 1;
+    out->seq_len = weight->shape[rank - 2];
+    out->num_heads = 1;
+    out->dim = weight->shape[rank - 1];
+    if (out->dim != want->head_dim)
+        return cli_fail(CLI_FAILED, "%s: the last axis is %lld, must be model_dim (%d)",
+                        out->in.name, (long long)out->dim, (int)want->head_dim);
+    return CLI_DONE;
+}
+
 static int read_shape(cli_tensor *out, const cli_tensor_want *want)
 {
+    if (want->is_hidden)
+        return read_hidden_shape(out, want);
     const pe_weight *weight = out->in.weight;
     int32_t rank = weight->rank;
     if (rank < 2 || rank > 4)

@@ -24,6 +24,7 @@ typedef struct cli_tensor_want {
     int32_t head_dim, num_heads;
     cli_layout layout; /* UNSAID: bshd, refused if only bhsd fits num_heads */
     int32_t is_bf16;   /* <u2 holds bfloat16 */
+    int32_t is_hidden; /* (batch, seq_len, head_dim), batch may be missing: no heads */
 } cli_tensor_want;
 
 /* Four axes as layout says; three: no batch; two: one head.  Says what went wrong and

@@ -36,6 +36,14 @@ def make(folder, data):
     npy.write(f"{folder}/q_none.npy", "<f4", (2**40, 0, 6, 16), [])
     npy.write(f"{folder}/q_no_batch.npy", "<f4", (0, 5, 6, 16), [])
     npy.write(f"{folder}/ids_none.npy", "<i8", (2**20, 2**20, 0), [])
+    # x.npy and rows.npy fit gpt2.json (model_dim 48, 1024 rows).
+    write("x.npy", "<f4", (2, 5, 48))
+    write("x_half.npy", "<f2", (5, 48))
+    write("x_narrow.npy", "<f4", (2, 5, 47))
+    write("rows.npy", "<f4", (1024, 48))
+    write("rows_few.npy", "<f4", (7, 48))
+    write("rows_narrow.npy", "<f4", (1024, 47))
+    write("rows_cube.npy", "<f4", (2, 4, 48))
     with open(f"{folder}/q.npy", "rb") as file:
         whole = file.read()
     with open(f"{folder}/q_cut.npy", "wb") as file:
