@@ -138,6 +138,40 @@ static int print_site(const cli_model *model, const cli_site_group *group)
     return CLI_DONE;
 }
 
+/* The first and the last slopes; --json has them all. */
+static void print_slopes(const pe_bias_spec *spec)
+{
+    enum { SHOWN = 4 };
+    cli_number number;
+    pe_bias *plan;
+    if (pe_bias_create(&plan, spec, NULL, NULL) != PE_OK)
+        return;
+    print_label("");
+    for (int32_t h = 0; h < spec->num_heads; h++) {
+        if (h == SHOWN && spec->num_heads > SHOWN + 2) {
+            (void)printf(", ...");
+            h = spec->num_heads - 1;
+        }
+        (void)printf("%s%s", h > 0 ? ", " : "",
+                     cli_float(&number, pe_bias_slopes(plan)[h]));
+    }
+    (void)putchar('\n');
+    pe_bias_destroy(plan);
+}
+
+static void print_alibi(const pe_bias_spec *spec)
+{
+    print_label("slopes");
+    (void)printf("%s recipe", cli_choice_name(cli_recipe_names, spec->slope_recipe));
+    print_number("max_bias", spec->max_bias);
+    print_number("scale", spec->scale);
+    if (spec->round_to != 0)
+        (void)printf(", computed in %s",
+                     cli_choice_name(cli_dtype_names, spec->round_to));
+    (void)putchar('\n');
+    print_slopes(spec);
+}
+
 static void print_bias(const pe_model *model)
 {
     pe_bias_spec spec;
@@ -147,13 +181,12 @@ static void print_bias(const pe_model *model)
             continue;
         (void)printf("\n%s, %s, %d heads\n", cli_choice_name(cli_bias_names, spec.type),
                      cli_choice_name(cli_form_names, spec.form), (int)spec.num_heads);
-        if (spec.type == PE_BIAS_ALIBI) {
-            print_label("slopes");
-            (void)printf("%s recipe",
-                         cli_choice_name(cli_recipe_names, spec.slope_recipe));
-            print_number("max_bias", spec.max_bias);
-            print_number("scale", spec.scale);
-            (void)putchar('\n');
+        if (spec.type == PE_BIAS_ALIBI)
+            print_alibi(&spec);
+        if (spec.type == PE_BIAS_T5) {
+            print_label("buckets");
+            (void)printf("%d, max_distance %lld\n", (int)spec.num_buckets,
+                         (long long)spec.max_distance);
         }
     }
 }
