@@ -136,6 +136,19 @@ static size_t take_char(pe_scan *scan, char *out)
     return 1;
 }
 
+/* Bytes up to the first that is not ASCII, ends the string or begins an escape. */
+static size_t plain_run(const pe_scan *scan)
+{
+    size_t run = 0;
+    while (run < scan->size - scan->pos) {
+        const unsigned char c = (unsigned char)scan->text[scan->pos + run];
+        if (c < ' ' || c >= 0x80 || c == '"' || c == '\\')
+            break;
+        run++;
+    }
+    return run;
+}
+
 pe_status pe_scan_string(pe_scan *scan, char *out, size_t capacity, size_t *size)
 {
     size_t kept = 0;
@@ -143,6 +156,15 @@ pe_status pe_scan_string(pe_scan *scan, char *out, size_t capacity, size_t *size
     if (!pe_scan_accept(scan, '"'))
         return unexpected(scan, "a string");
     while (here(scan) != '"') {
+        const size_t run = plain_run(scan);
+        if (run > 0) {
+            const size_t room = *size == kept ? capacity - kept : 0;
+            memcpy(out + kept, scan->text + scan->pos, run < room ? run : room);
+            kept += run < room ? run : room;
+            *size += run;
+            scan->pos += run;
+            continue;
+        }
         char bytes[4];
         const size_t length = take_char(scan, bytes);
         if (length == 0)
