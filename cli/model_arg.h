@@ -8,10 +8,10 @@
 #include "input.h"
 
 /* For the help of every verb that takes a MODEL. */
-#define CLI_MODEL_HELP                                                             \
-  "MODEL is a config.json, a folder that holds one, - (config.json on standard\n"  \
-  "input), or the name of a preset (see posenc presets).  A file or folder wins\n" \
-  "over a preset of the same name."
+#define CLI_MODEL_HELP                                                               \
+  "MODEL is a config.json, a folder that holds one, a GGUF file, - (either of the\n" \
+  "two on standard input), or the name of a preset (see posenc presets).  A file\n"  \
+  "or folder wins over a preset of the same name."
 
 typedef struct cli_model {
     pe_checkpoint *checkpoint; /* NULL: a preset */

@@ -6,45 +6,14 @@
  * ASCII padded with spaces to a multiple of 64, then the elements in C order. */
 #include "npy_out.h"
 
+#include "pending.h"
+
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { PREAMBLE = 10, ALIGNMENT = 64, MAX_PENDING = 2 };
-
-/* Files without their name yet, for whoever interrupts. */
-static char *volatile pending[MAX_PENDING];
-
-static void remove_pending(int number)
-{
-    for (int i = 0; i < MAX_PENDING; i++)
-        if (pending[i] != NULL)
-            (void)unlink(pending[i]);
-    (void)signal(number, SIG_DFL);
-    (void)raise(number);
-}
-
-static void add_pending(char *temporary)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < CLI_COUNT(signals); i++)
-        if (signal(signals[i], remove_pending) == SIG_IGN)
-            (void)signal(signals[i], SIG_IGN);
-    for (int i = 0; i < MAX_PENDING; i++)
-        if (pending[i] == NULL) {
-            pending[i] = temporary;
-            break;
-        }
-}
-
-static void drop_pending(const char *temporary)
-{
-    for (int i = 0; i < MAX_PENDING; i++)
-        if (pending[i] == temporary)
-            pending[i] = NULL;
-}
+enum { PREAMBLE = 10, ALIGNMENT = 64 };
 
 static int fail_write(const cli_npy_out *out)
 {
@@ -88,19 +57,14 @@ int cli_npy_create(cli_npy_out *out, const char *path, const char *descr, int32_
             return cli_fail(CLI_USAGE, "-o - writes binary data: redirect it");
         }
     } else {
-        size_t size = strlen(path) + 32;
-        out->temporary = malloc(size);
-        if (out->temporary != NULL)
-            (void)snprintf(out->temporary, size, "%s.part-%ld", path, (long)getpid());
+        out->temporary = cli_pending_add(path);
     }
     if (out->path == NULL || (out->file == NULL && out->temporary == NULL)) {
         cli_npy_discard(out);
         return cli_fail(CLI_FAILED, "out of memory");
     }
-    if (out->file == NULL) {
-        add_pending(out->temporary);
+    if (out->file == NULL)
         out->file = fopen(out->temporary, "wbx");
-    }
     int status = out->file ? write_header(out, descr, rank, shape) : fail_write(out);
     if (status != CLI_DONE)
         cli_npy_discard(out);
@@ -123,10 +87,8 @@ int cli_npy_commit(cli_npy_out *out)
     } else {
         int failed = fclose(out->file) != 0;
         out->file = NULL;
-        if (failed || rename(out->temporary, out->path) != 0)
+        if (failed || cli_pending_rename(out->temporary, out->path) != 0)
             status = fail_write(out);
-        if (status != CLI_DONE)
-            (void)remove(out->temporary);
     }
     out->file = NULL;
     cli_npy_discard(out);
@@ -135,13 +97,9 @@ int cli_npy_commit(cli_npy_out *out)
 
 void cli_npy_discard(cli_npy_out *out)
 {
-    if (out->file != NULL && out->temporary != NULL) {
+    if (out->file != NULL && out->temporary != NULL)
         (void)fclose(out->file);
-        (void)remove(out->temporary);
-    }
-    if (out->temporary != NULL)
-        drop_pending(out->temporary);
+    cli_pending_drop(out->temporary);
     free(out->path);
-    free(out->temporary);
     *out = (cli_npy_out){0};
 }

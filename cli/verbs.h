@@ -15,5 +15,6 @@ extern const cli_verb cli_verb_apply;
 extern const cli_verb cli_verb_slopes;
 extern const cli_verb cli_verb_bias;
 extern const cli_verb cli_verb_positions;
+extern const cli_verb cli_verb_convert;
 
 #endif /* POSENC_CLI_VERBS_H */

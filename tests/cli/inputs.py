@@ -5,8 +5,10 @@
 # q.npy and k.npy fit llama.json (head_dim 16, 6 heads, 2 for keys): batch 2, 5 tokens.
 import random
 import shutil
+import struct
 
 import npy
+import safetensors
 
 
 def make(folder, data):
@@ -50,3 +52,52 @@ def make(folder, data):
         file.write(whole[:-7])
     with open(f"{folder}/broken.json", "w", encoding="utf-8") as file:
         file.write('{"model_type": "llama", "head_dim": 16,')
+    make_weights(folder, rng)
+    make_gguf(folder)
+
+
+def make_gguf(folder):
+    """llama.json once more, as GGUF: interleaved, with rope_freqs."""
+    def text(value):
+        return struct.pack("<Q", len(value)) + value.encode()
+
+    settings = [("general.architecture", 8, text("llama")),
+                ("llama.block_count", 4, struct.pack("<I", 4)),
+                ("llama.context_length", 4, struct.pack("<I", 2048)),
+                ("llama.embedding_length", 4, struct.pack("<I", 96)),
+                ("llama.attention.head_count", 4, struct.pack("<I", 6)),
+                ("llama.attention.head_count_kv", 4, struct.pack("<I", 2)),
+                ("llama.rope.freq_base", 6, struct.pack("<f", 10000))]
+    header = b"GGUF" + struct.pack("<IQQ", 3, 1, len(settings))
+    for key, kind, value in settings:
+        header += text(key) + struct.pack("<I", kind) + value
+    header += text("rope_freqs.weight") + struct.pack("<IQIQ", 1, 8, 0, 0)
+    whole = header + bytes(-len(header) % 32) + struct.pack("<8f", *[1] * 4 + [8] * 4)
+    with open(f"{folder}/llama.gguf", "wb") as file:
+        file.write(whole)
+    with open(f"{folder}/cut.gguf", "wb") as file:
+        file.write(whole[:100])
+
+
+def make_weights(folder, rng):
+    """Weights of llama.json's shape (6 heads of 16, 2 for keys), right and wrong."""
+    layer = "model.layers.0.self_attn."
+    good = [(layer + "q_proj.weight", "F32", (96, 3)),
+            (layer + "k_proj.weight", "F32", (32, 3)),
+            (layer + "v_proj.weight", "F32", (32, 3))]
+
+    def write(name, tensors):
+        safetensors.write(f"{folder}/{name}.safetensors", tensors, {"format": "pt"}, rng)
+
+    write("w", good)
+    write("lora", [(layer + "q_proj.lora_A.weight", "F32", (4, 96)),
+                   (layer + "q_proj.lora_B.weight", "F32", (96, 4))])
+    write("w_other", [("embed", "F32", (7, 3))])
+    write("w_narrow", [(layer + "q_proj.weight", "F32", (90, 3))])
+    write("w_kv", [(layer + "k_proj.weight", "F32", (96, 3))])
+    write("w_packed", [(layer + "q_proj.qweight", "I64", (12, 96))])
+    write("w_fused", [("h.0.attn.c_attn.weight", "F32", (160, 3))])
+    with open(f"{folder}/w.safetensors", "rb") as file:
+        whole = file.read()
+    with open(f"{folder}/w_cut.safetensors", "wb") as file:
+        file.write(whole[:-5])

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pending.c - files that do not have their name yet, removed when a signal comes
+ */
+#include "pending.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_PENDING = 4096 };
+
+static char *volatile pending[MAX_PENDING];
+static volatile sig_atomic_t num_pending; /* places ever used */
+
+static void remove_pending(int number)
+{
+    for (int i = 0; i < num_pending; i++)
+        if (pending[i] != NULL)
+            (void)unlink(pending[i]);
+    (void)signal(number, SIG_DFL);
+    (void)raise(number);
+}
+
+static void catch_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < CLI_COUNT(signals); i++)
+        if (signal(signals[i], remove_pending) == SIG_IGN)
+            (void)signal(signals[i], SIG_IGN);
+}
+
+static int free_place(void)
+{
+    int i = 0;
+    while (i < num_pending && pending[i] != NULL)
+        i++;
+    return i;
+}
+
+char *cli_pending_add(const char *path)
+{
+    const int place = free_place();
+    const size_t size = strlen(path) + 32;
+    char *temporary = place < MAX_PENDING ? malloc(size) : NULL;
+    if (temporary == NULL)
+        return NULL;
+    (void)snprintf(temporary, size, "%s.part-%ld", path, (long)getpid());
+    catch_signals();
+    pending[place] = temporary;
+    if (place == num_pending)
+        num_pending = place + 1;
+    return temporary;
+}
+
+int cli_pending_rename(const char *temporary, const char *path)
+{
+    return rename(temporary, path);
+}
+
+void cli_pending_drop(char *temporary)
+{
+    if (temporary == NULL)
+        return;
+    (void)unlink(temporary);
+    for (int i = 0; i < num_pending; i++)
+        if (pending[i] == temporary)
+            pending[i] = NULL;
+    free(temporary);
+}

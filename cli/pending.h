@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pending.h - files that do not have their name yet, removed when a signal comes
+ *
+ * A file is written under a temporary name beside its own and gets its own when it is
+ * whole, so that nothing half-written ever stands under it. */
+#ifndef POSENC_CLI_PENDING_H
+#define POSENC_CLI_PENDING_H
+
+#include "cli.h"
+
+/* "PATH.part-PID" in new memory, known to the signal handler from now on; NULL when
+ * memory is out or too many are pending. */
+char *cli_pending_add(const char *path);
+/* Gives the file its name.  0, or -1 with errno. */
+int cli_pending_rename(const char *temporary, const char *path);
+/* Removes the file if it is there, and forgets and frees the name; NULL is fine. */
+void cli_pending_drop(char *temporary);
+
+#endif /* POSENC_CLI_PENDING_H */
