@@ -188,10 +188,10 @@ class Checker:
         """Cut in the middle: the source is whole, nothing has the final name."""
         path = self.large(2 << 30)
         child = subprocess.Popen([self.posenc, "convert", path, "--config", "c.json",
-                                  "--to", "interleaved", "-o", "cut.safetensors"],
+                                  "--to", "interleaved", "-o", "stopped.safetensors"],
                                  cwd=self.folder, stderr=subprocess.DEVNULL)
         def parts():
-            return [n for n in os.listdir(self.folder) if n.startswith("cut.")]
+            return [n for n in os.listdir(self.folder) if n.startswith("stopped.")]
         while not parts() and child.poll() is None:
             time.sleep(0.001)
         child.send_signal(number)
@@ -199,7 +199,7 @@ class Checker:
         left = parts()
         allowed = not left or number == signal.SIGKILL
         problem = None
-        if code != -number or "cut.safetensors" in left or not allowed:
+        if code != -number or "stopped.safetensors" in left or not allowed:
             problem = f"exit code {code}, left {left}"
         for name in left:
             os.remove(f"{self.folder}/{name}")
