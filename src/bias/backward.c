@@ -20,29 +20,24 @@ typedef struct {
     float *grad;
 } gradient;
 
-/* ALIBI: one sum.  KERPLE: p, then a.  T5: one for each bucket. */
-typedef struct {
-    double sums[PE_MAX_BUCKETS];
-} accumulator;
-
 static void add_alibi(const pe_bias *bias, double q, const double *k, const float *ds,
-                      int64_t n, accumulator *acc)
+                      int64_t n, double *sums)
 {
     double distance[PE_BIAS_CHUNK];
     pe_bias_distances(bias, q, k, n, distance);
     for (int64_t j = 0; j < n; j++)
-        acc->sums[0] += (double)ds[j] * distance[j];
+        sums[0] += (double)ds[j] * distance[j];
 }
 
 static void add_t5(const pe_bias *bias, double q, const double *k, const float *ds,
-                   int64_t n, accumulator *acc)
+                   int64_t n, double *sums)
 {
     for (int64_t j = 0; j < n; j++)
-        acc->sums[pe_bias_bucket(bias, q, k[j])] += (double)ds[j];
+        sums[pe_bias_bucket(bias, q, k[j])] += (double)ds[j];
 }
 
 static void add_kerple(const pe_bias *bias, int32_t head, double q, const double *k,
-                       const float *ds, int64_t n, accumulator *acc)
+                       const float *ds, int64_t n, double *sums)
 {
     const double p = (double)bias->p[head], a = (double)bias->a[head];
     for (int64_t j = 0; j < n; j++) {
@@ -51,13 +46,13 @@ static void add_kerple(const pe_bias *bias, int32_t head, double q, const double
             continue;
         const double d = (double)ds[j];
         if (bias->type == PE_BIAS_KERPLE_LOG) {
-            acc->sums[0] -= d * pe_real_ln1p(a * distance);
-            acc->sums[1] -= d * (p * distance / (1 + a * distance));
+            sums[0] -= d * pe_real_ln1p(a * distance);
+            sums[1] -= d * (p * distance / (1 + a * distance));
         } else {
             const double log_distance = pe_real_ln(distance);
             const double power = pe_real_exp(p * log_distance);
-            acc->sums[0] -= d * (a * power * log_distance);
-            acc->sums[1] -= d * power;
+            sums[0] -= d * (a * power * log_distance);
+            sums[1] -= d * power;
         }
     }
 }
@@ -75,8 +70,36 @@ static int64_t keep_seen(double q, double *k, float *ds, int64_t n)
     return kept;
 }
 
-static void add_row(const gradient *g, int64_t b, int64_t t, int64_t h,
-                    accumulator *acc)
+void pe_bias_row_gradient(const pe_bias *bias, int32_t head, double q, double *k,
+                          float *ds, int64_t n, double *sums)
+{
+    if (bias->form == PE_BIAS_CAUSAL)
+        n = keep_seen(q, k, ds, n);
+    if (bias->type == PE_BIAS_ALIBI)
+        add_alibi(bias, q, k, ds, n, sums);
+    else if (bias->type == PE_BIAS_T5)
+        add_t5(bias, q, k, ds, n, sums);
+    else
+        add_kerple(bias, head, q, k, ds, n, sums);
+}
+
+int64_t pe_bias_num_gradients(const pe_bias *bias)
+{
+    if (bias->type == PE_BIAS_ALIBI)
+        return 1;
+    return bias->type == PE_BIAS_T5 ? bias->num_edges + bias->later_side : 2;
+}
+
+void pe_bias_store_gradients(const pe_bias *bias, int32_t head, const double *sums,
+                             float *grad)
+{
+    for (int64_t i = 0; i < pe_bias_num_gradients(bias); i++) {
+        float *g = grad + i * bias->num_heads + head;
+        *g = (float)((double)*g + bias->scale * sums[i]);
+    }
+}
+
+static void add_row(const gradient *g, int64_t b, int64_t t, int64_t h, double *sums)
 {
     const pe_bias *bias = g->bias;
     const int32_t head = bias->head_start + (int32_t)h;
@@ -88,44 +111,26 @@ static void add_row(const gradient *g, int64_t b, int64_t t, int64_t h,
         return;
     for (int64_t j0 = 0; j0 < g->dscores->dim; j0 += PE_BIAS_CHUNK) {
         const int64_t rest = g->dscores->dim - j0;
-        int64_t n = rest < PE_BIAS_CHUNK ? rest : PE_BIAS_CHUNK;
+        const int64_t n = rest < PE_BIAS_CHUNK ? rest : PE_BIAS_CHUNK;
         pe_scores_keys(g->k_at, b, j0, n, k);
         pe_vector_load(g->dscores, element, j0, n, ds);
-        if (bias->form == PE_BIAS_CAUSAL)
-            n = keep_seen(q, k, ds, n);
-        if (bias->type == PE_BIAS_ALIBI)
-            add_alibi(bias, q, k, ds, n, acc);
-        else if (bias->type == PE_BIAS_T5)
-            add_t5(bias, q, k, ds, n, acc);
-        else
-            add_kerple(bias, head, q, k, ds, n, acc);
+        pe_bias_row_gradient(bias, head, q, k, ds, n, sums);
     }
-}
-
-static void add_to(float *grad, double sum)
-{
-    *grad = (float)((double)*grad + sum);
 }
 
 static void work_heads(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const gradient *g = arg;
     const pe_bias *bias = g->bias;
-    accumulator acc;
+    double sums[PE_MAX_BUCKETS];
     (void)worker;
     for (int64_t h = begin; h < end; h++) {
         const int32_t head = bias->head_start + (int32_t)h;
-        memset(&acc, 0, sizeof acc);
+        memset(sums, 0, sizeof sums);
         for (int64_t b = 0; b < g->dscores->batch; b++)
             for (int64_t t = 0; t < g->dscores->seq_len; t++)
-                add_row(g, b, t, h, &acc);
-        int64_t count = 2;
-        if (bias->type == PE_BIAS_ALIBI)
-            count = 1;
-        else if (bias->type == PE_BIAS_T5)
-            count = bias->num_edges + bias->later_side;
-        for (int64_t i = 0; i < count; i++)
-            add_to(g->grad + i * bias->num_heads + head, bias->scale * acc.sums[i]);
+                add_row(g, b, t, h, sums);
+        pe_bias_store_gradients(bias, head, sums, g->grad);
     }
 }
 

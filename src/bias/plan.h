@@ -43,4 +43,14 @@ int32_t pe_bias_bucket(const pe_bias *bias, double q, double k);
 void pe_bias_distances(const pe_bias *bias, double q, const double *k, int64_t n,
                        double *out);
 
+/* sums += the gradients of one head's parameters from one row of dscores: ALIBI one,
+ * KERPLE p then a, T5 each bucket (at most PE_MAX_BUCKETS).  k and ds are disordered;
+ * n is at most PE_BIAS_CHUNK. */
+void pe_bias_row_gradient(const pe_bias *bias, int32_t head, double q, double *k,
+                          float *ds, int64_t n, double *sums);
+int64_t pe_bias_num_gradients(const pe_bias *bias); /* of a head */
+/* grad, laid out as pe_bias_backward's, += sums. */
+void pe_bias_store_gradients(const pe_bias *bias, int32_t head, const double *sums,
+                             float *grad);
+
 #endif /* PE_BIAS_PLAN_H */
