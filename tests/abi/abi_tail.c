@@ -6,6 +6,7 @@
  * whose bytes a caller need not zero, it could not be told from unset.  Compiled, never
  * run.
  */
+#include "posenc/attention.h"
 #include "posenc/env.h"
 #include "posenc/model.h"
 #include "posenc/posenc.h"
@@ -15,6 +16,9 @@
   _Static_assert(offsetof(type, last) + sizeof(((type *)0)->last) == sizeof(type), \
                  #type)
 
+TAIL(pe_attention_args, scores_start);
+TAIL(pe_attention_grads, dsinks);
+TAIL(pe_attention_spec, bias);
 TAIL(pe_bias_spec, max_distance);
 TAIL(pe_env, executor);
 TAIL(pe_freqs, reserved);

@@ -28,7 +28,8 @@ typedef struct vec_kind {
 
 extern const vec_kind vec_rope_freqs_kinds[], vec_rope_cache_kinds[],
     vec_rope_apply_kinds[], vec_mrope_kinds[], vec_attn_scale_kinds[],
-    vec_alibi_kinds[], vec_lesson_kinds[], vec_sinusoidal_kinds[], vec_learned_kinds[];
+    vec_alibi_kinds[], vec_lesson_kinds[], vec_sinusoidal_kinds[], vec_learned_kinds[],
+    vec_attention_kinds[];
 
 /* The lesson's examples that other families' files know how to make. */
 void vec_lesson_alibi_slopes(vec_case *c);

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * block.c - a block of keys: fetched, scored against a tile, and its values added
+ *
+ * Packed: keys are transposed into panels and multiplied in register tiles; a worker
+ * keeps as many panels as its scratch holds, found again by their first key.
+ * Streaming: few rows, so each key is read once, where it lies. */
+#include "attention/tile.h"
+
+#include "attention/turn.h"
+#include "base/at.h"
+#include "base/dtype.h"
+#include "bias/plan.h"
+
+#include <math.h>
+#include <string.h>
+
+static int all_finite(const float *x, int64_t n)
+{
+    uint32_t bad = 0;
+    for (int64_t i = 0; i < n; i++)
+        bad |= ((pe_f32_bits(x[i]) & 0x7f800000u) + 0x00800000u) & 0x80000000u;
+    return bad == 0;
+}
+
+/* -------------------------------------------------------------------- fetching --- */
+
+/* Token of k that key j of the block is. */
+static int64_t token_of(const pe_tile *tile, int64_t j)
+{
+    return tile->doc.k0 + tile->key + j;
+}
+
+/* out = the block's keys, turned as variant says; bits of absent keys. */
+static uint64_t load_keys(pe_tile *tile, int variant, float *out)
+{
+    const pe_call *call = tile->call;
+    const pe_attention *plan = call->plan;
+    const pe_tensor *k = call->args.k;
+    const pe_positions *at =
+        variant == 0 ? call->args.k_at : call->args.far_rules[variant - 1].k_at;
+    const int64_t pad = plan->k_pad;
+    uint64_t absent = 0;
+    for (int64_t j = 0; j < PE_KEY_BLOCK; j++) {
+        float *row = out + j * pad;
+        pe_row_buffer buffer;
+        int64_t element;
+        if (j >= tile->num_keys ||
+            !pe_tensor_at(k, tile->doc.b, token_of(tile, j), tile->kv_head, &element)) {
+            absent |= (uint64_t)1 << j;
+            memset(row, 0, (size_t)pad * sizeof *row);
+            continue;
+        }
+        memset(row + k->dim, 0, (size_t)(pad - k->dim) * sizeof *row);
+        const pe_turning turning = pe_turn_make(plan->spec.k_rope, at, tile->doc.b,
+                                                token_of(tile, j), &buffer);
+        pe_turn_load(plan, k, element, &turning, tile->turned, row);
+    }
+    return absent;
+}
+
+static uint64_t load_values(pe_tile *tile, float *out)
+{
+    const pe_call *call = tile->call;
+    const pe_tensor *v = call->args.v;
+    const int64_t pad = call->plan->v_pad;
+    uint64_t absent = 0;
+    for (int64_t j = 0; j < PE_KEY_BLOCK; j++) {
+        float *row = out + j * pad;
+        int64_t element;
+        if (j >= tile->num_keys ||
+            !pe_tensor_at(v, tile->doc.b, token_of(tile, j), tile->kv_head, &element)) {
+            absent |= (uint64_t)1 << j;
+            memset(row, 0, (size_t)pad * sizeof *row);
+            continue;
+        }
+        memset(row + v->dim, 0, (size_t)(pad - v->dim) * sizeof *row);
+        pe_load(call->plan, v, element, 0, v->dim, row);
+    }
+    return absent;
+}
+
+static int is_tagged(const pe_slot_tag *tag, const pe_tile *tile)
+{
+    return tag->b == tile->doc.b && tag->head == tile->kv_head &&
+           tag->key == token_of(tile, 0);
+}
+
+static pe_slot_tag tag_of(const pe_tile *tile)
+{
+    return (pe_slot_tag){tile->doc.b, tile->kv_head, token_of(tile, 0)};
+}
+
+static int64_t slot_of(const pe_tile *tile)
+{
+    return tile->key / PE_KEY_BLOCK % tile->call->num_slots;
+}
+
+static const float *key_panel(pe_tile *tile, int variant)
+{
+    const pe_attention *plan = tile->call->plan;
+    const int64_t slot = slot_of(tile), index = slot * tile->call->variants + variant;
+    float *panel = tile->key_panels + index * plan->k_pad * PE_KEY_BLOCK;
+    float *rows = tile->call->backward
+                      ? tile->slot_key_rows + slot * plan->k_pad * PE_KEY_BLOCK
+                      : tile->raw_keys;
+    tile->key_rows = rows;
+    if (!is_tagged(&tile->key_tags[index], tile)) {
+        tile->slot_absent[slot] = load_keys(tile, variant, rows);
+        plan->kernels->transpose(rows, plan->k_pad, plan->k_pad, panel);
+        tile->key_tags[index] = tag_of(tile);
+    }
+    tile->absent = tile->slot_absent[slot];
+    return panel;
+}
+
+static void fetch_value_panel(pe_tile *tile)
+{
+    const pe_attention *plan = tile->call->plan;
+    const int64_t slot = slot_of(tile), size = plan->v_pad * PE_KEY_BLOCK;
+    float *panel = tile->value_panels + slot * size;
+    float *columns =
+        tile->call->backward ? tile->slot_value_columns + slot * size : NULL;
+    if (!is_tagged(&tile->value_tags[slot], tile)) {
+        tile->slot_value_absent[slot] = load_values(tile, panel);
+        tile->slot_finite[slot] = (unsigned char)all_finite(panel, size);
+        if (columns != NULL)
+            plan->kernels->transpose(panel, plan->v_pad, plan->v_pad, columns);
+        tile->value_tags[slot] = tag_of(tile);
+    }
+    tile->value_panel = panel;
+    tile->value_columns = columns;
+    tile->absent |= tile->slot_value_absent[slot];
+    tile->values_finite = tile->slot_finite[slot];
+}
+
+/* Where the vectors of a dense float tensor lie; 0: they have to be loaded first. */
+static int point_at(const pe_tile *tile, const pe_tensor *x, const void **rows)
+{
+    const int64_t size = pe_dtype_size(x->dtype);
+    if (x->dtype > PE_BF16)
+        return 0;
+    for (int64_t j = 0; j < tile->num_keys; j++) {
+        int64_t element;
+        if (!pe_tensor_at(x, tile->doc.b, token_of(tile, j), tile->kv_head, &element))
+            return 0;
+        rows[j] = (const unsigned char *)x->data + element * size;
+    }
+    return 1;
+}
+
+static void point_at_raw(const pe_tile *tile, const float *raw, int64_t pad,
+                         const void **rows)
+{
+    for (int64_t j = 0; j < tile->num_keys; j++)
+        rows[j] = raw + j * pad;
+}
+
+static void fetch_stream(pe_tile *tile)
+{
+    const pe_attention *plan = tile->call->plan;
+    const pe_tensor *k = tile->call->args.k, *v = tile->call->args.v;
+    tile->absent = 0;
+    tile->keys_type = k->dtype - 1;
+    if (plan->spec.k_rope != NULL || !point_at(tile, k, tile->keys)) {
+        tile->absent = load_keys(tile, 0, tile->raw_keys);
+        tile->keys_type = PE_F32 - 1;
+        point_at_raw(tile, tile->raw_keys, plan->k_pad, tile->keys);
+    }
+    tile->value_panel = NULL;
+    tile->values_type = v->dtype - 1;
+    tile->values_finite = 1;
+    /* Hidden values must not be multiplied by 0 unless they are finite. */
+    if (tile->masked || !point_at(tile, v, tile->values)) {
+        tile->absent |= load_values(tile, tile->raw_values);
+        tile->values_type = PE_F32 - 1;
+        tile->values_finite = all_finite(tile->raw_values, PE_KEY_BLOCK * plan->v_pad);
+        tile->value_panel = tile->raw_values;
+        point_at_raw(tile, tile->raw_values, plan->v_pad, tile->values);
+    }
+}
+
+/* --------------------------------------------------------------------- scoring --- */
+
+void pe_tile_positions(pe_tile *tile)
+{
+    const pe_call *call = tile->call;
+    if (call->plan->spec.bias[0] == NULL && call->plan->spec.bias[1] == NULL)
+        return;
+    for (int64_t j = 0; j < PE_KEY_BLOCK; j++) {
+        const int64_t i = j < tile->num_keys ? j : tile->num_keys - 1;
+        tile->key_position[j] =
+            (double)pe_at_id(call->args.k_at, 0, tile->doc.b, token_of(tile, i));
+        tile->key_at[j] = (float)(tile->key_position[j] - tile->base);
+    }
+}
+
+static void add_bias(const pe_tile *tile, const pe_bias *bias, int64_t r, float *extra)
+{
+    const int64_t group = tile->call->plan->group;
+    const int64_t head = bias->head_start + tile->kv_head * group + r % group;
+    const double q = tile->position[r / group];
+    const int key_only = bias->type == PE_BIAS_ALIBI && bias->form == PE_BIAS_KEY_ONLY;
+    const double at_query = key_only ? (double)bias->slopes[head] * bias->scale * q : 0;
+    double row[PE_KEY_BLOCK];
+    pe_bias_row(bias, (int32_t)head, q, tile->key_position, tile->num_keys, row);
+    for (int64_t j = 0; j < tile->num_keys; j++)
+        extra[j] += (float)((row[j] - at_query) * PE_LOG2E);
+}
+
+static void add_mask(pe_tile *tile, int64_t r, float *extra)
+{
+    const pe_call *call = tile->call;
+    const pe_tensor *m = call->args.mask;
+    const int64_t group = call->plan->group;
+    float row[PE_KEY_BLOCK];
+    int64_t element;
+    if (!pe_tensor_at(
+            m, m->batch > 1 ? tile->doc.b : 0, tile->doc.q0 + tile->token + r / group,
+            m->num_heads > 1 ? tile->kv_head * group + r % group : 0, &element))
+        return;
+    pe_load(call->plan, m, element, token_of(tile, 0), tile->num_keys, row);
+    for (int64_t j = 0; j < tile->num_keys; j++)
+        extra[j] += row[j] * (float)PE_LOG2E;
+}
+
+/* What the softmax loop does not compute itself, in log2 units. */
+static void fill_extra(pe_tile *tile)
+{
+    const pe_call *call = tile->call;
+    tile->extra_is_ready = 1;
+    const pe_attention *plan = call->plan;
+    const int64_t end = tile->row_end < tile->rows ? tile->row_end : tile->rows;
+    for (int64_t r = tile->row_begin; r < end; r++) {
+        float *extra = tile->extra + r * PE_KEY_BLOCK;
+        memset(extra, 0, PE_KEY_BLOCK * sizeof *extra);
+        for (int i = 0; i < 2; i++)
+            if (plan->spec.bias[i] != NULL && i != plan->fast_bias)
+                add_bias(tile, plan->spec.bias[i], r, extra);
+        if (call->args.mask != NULL)
+            add_mask(tile, r, extra);
+        for (int64_t j = 0; tile->absent != 0 && j < tile->num_keys; j++)
+            if (tile->absent >> j & 1)
+                extra[j] = -INFINITY;
+    }
+}
+
+/* The last rule that applies to everything in the block makes earlier ones idle. */
+static int first_variant(const pe_tile *tile)
+{
+    const pe_call *call = tile->call;
+    int first = 0;
+    for (int v = 1; v < call->variants; v++) {
+        const int64_t *end = tile->far_end + (v - 1) * call->tile_tokens;
+        int all = 1;
+        for (int64_t i = 0; i < tile->num_tokens; i++)
+            all &= end[i] >= tile->key + tile->num_keys;
+        first = all ? v : first;
+    }
+    return first;
+}
+
+static void multiply(pe_tile *tile, int variant, float *s)
+{
+    const pe_attention *plan = tile->call->plan;
+    const float *panel = key_panel(tile, variant);
+    plan->kernels->multiply(
+        tile->row_end - tile->row_begin, PE_KEY_BLOCK, plan->spec.head_dim,
+        tile->q[variant] + tile->row_begin * plan->k_pad, plan->k_pad, 1, panel,
+        PE_KEY_BLOCK, s + tile->row_begin * PE_KEY_BLOCK, PE_KEY_BLOCK, 0);
+}
+
+static void score_variants(pe_tile *tile)
+{
+    const pe_call *call = tile->call;
+    const int first = first_variant(tile);
+    const int64_t group = call->plan->group;
+    multiply(tile, first, tile->s);
+    for (int v = first + 1; v < call->variants; v++) {
+        const int64_t *end = tile->far_end + (v - 1) * call->tile_tokens;
+        int any = 0;
+        for (int64_t i = 0; i < tile->num_tokens; i++)
+            any |= end[i] > tile->key;
+        if (!any)
+            continue;
+        multiply(tile, v, tile->s_far);
+        for (int64_t r = tile->row_begin; r < tile->row_end && r < tile->rows; r++)
+            for (int64_t j = 0; j < PE_KEY_BLOCK && tile->key + j < end[r / group]; j++)
+                tile->s[r * PE_KEY_BLOCK + j] = tile->s_far[r * PE_KEY_BLOCK + j];
+    }
+}
+
+void pe_tile_score(pe_tile *tile, pe_softmax_block *softmax)
+{
+    const pe_call *call = tile->call;
+    const pe_attention *plan = call->plan;
+    const int64_t begin = tile->row_begin;
+    if (call->streaming) {
+        fetch_stream(tile);
+        plan->kernels->dots[tile->keys_type](tile->rows, tile->q[0], plan->k_pad,
+                                             tile->keys, tile->num_keys,
+                                             plan->spec.head_dim, tile->s);
+    } else {
+        score_variants(tile);
+        fetch_value_panel(tile);
+    }
+    if (call->uses_extra && (!tile->extra_is_ready || tile->absent != 0))
+        fill_extra(tile);
+    *softmax = (pe_softmax_block){
+        .s = tile->s + begin * PE_KEY_BLOCK,
+        .rows = call->streaming ? tile->rows : tile->row_end - begin,
+        .cap = (float)plan->spec.softcap,
+        .cap_scale = (float)(plan->spec.softcap * PE_LOG2E),
+        .distance = plan->distance,
+        .key_at = tile->key_at,
+        .query_at = tile->query_at + begin,
+        .slope = tile->slope + begin,
+        .extra = call->uses_extra ? tile->extra + begin * PE_KEY_BLOCK : NULL,
+        .first = tile->masked ? tile->first + begin : NULL,
+        .end = tile->end + begin,
+        .sink = tile->sink + begin,
+        .max = tile->max + begin,
+        .sum = tile->sum + begin,
+        .out = tile->out + begin * plan->v_pad,
+        .out_row = plan->v_pad,
+    };
+}
+
+/* ---------------------------------------------------------------------- values --- */
+
+static int is_seen(const pe_tile *tile, int64_t r, int64_t j)
+{
+    const float c = (float)j;
+    return !tile->masked || (c >= tile->first[r] && c < tile->end[r]) ||
+           c < tile->sink[r];
+}
+
+/* A value that is not finite reaches the rows that see it, and no other. */
+static void add_seen_values(pe_tile *tile)
+{
+    const int64_t pad = tile->call->plan->v_pad;
+    for (int64_t r = tile->row_begin; r < tile->row_end && r < tile->rows; r++)
+        for (int64_t j = 0; j < tile->num_keys; j++) {
+            const float weight = tile->s[r * PE_KEY_BLOCK + j];
+            if (!is_seen(tile, r, j))
+                continue;
+            for (int64_t d = 0; d < pad; d++)
+                tile->out[r * pad + d] += weight * tile->value_panel[j * pad + d];
+        }
+}
+
+void pe_tile_add_values(pe_tile *tile)
+{
+    const pe_attention *plan = tile->call->plan;
+    const int64_t begin = tile->row_begin;
+    if (!tile->values_finite)
+        add_seen_values(tile);
+    else if (tile->call->streaming)
+        plan->kernels->sums[tile->values_type](tile->rows, tile->s, tile->values,
+                                               tile->num_keys, plan->spec.v_head_dim,
+                                               tile->out, plan->v_pad);
+    else
+        plan->kernels->multiply(tile->row_end - begin, plan->v_pad, PE_KEY_BLOCK,
+                                tile->s + begin * PE_KEY_BLOCK, PE_KEY_BLOCK, 1,
+                                tile->value_panel, plan->v_pad,
+                                tile->out + begin * plan->v_pad, plan->v_pad, 1);
+}
+
+/* ------------------------------------------------------------------------ skip --- */
+
+/* No key of the block is longer. */
+static double longest_key(const pe_tile *tile)
+{
+    const pe_call *call = tile->call;
+    const int64_t runs = (call->k_len + PE_KEY_BLOCK - 1) / PE_KEY_BLOCK;
+    const float *norms =
+        call->args.k_norms +
+        (tile->doc.b * call->plan->spec.num_kv_heads + tile->kv_head) * runs;
+    const int64_t last = token_of(tile, tile->num_keys - 1) / PE_KEY_BLOCK;
+    double longest = 0;
+    for (int64_t run = token_of(tile, 0) / PE_KEY_BLOCK; run <= last; run++)
+        if (!((double)norms[run] <= longest)) /* NaN wins, and then skips nothing */
+            longest = (double)norms[run];
+    const pe_rope *rope = call->plan->spec.k_rope;
+    return rope == NULL ? longest
+                        : longest * fabs(rope->info.attention_factor) * (1 + 0x1p-20);
+}
+
+/* Largest bias that the softmax loop computes for row r within positions of keys
+ * [near, far], relative to the tile's base. */
+static double largest_bias(const pe_tile *tile, int64_t r, double low, double high)
+{
+    const double q = (double)tile->query_at[r], slope = (double)tile->slope[r];
+    double a = q - low, b = q - high; /* the distances at both ends, a >= b */
+    if (tile->call->plan->distance == PE_DISTANCE_CAUSAL) {
+        a = a > 0 ? a : 0;
+        b = b > 0 ? b : 0;
+    } else if (tile->call->plan->distance == PE_DISTANCE_SYMMETRIC) {
+        const double far = a > -b ? a : -b;
+        b = b > 0 ? b : a < 0 ? -a : 0;
+        a = far;
+    }
+    return slope >= 0 ? -slope * b : -slope * a;
+}
+
+static double largest_extra(const pe_tile *tile, int64_t r)
+{
+    float top = -INFINITY;
+    for (int64_t j = 0; j < tile->num_keys; j++) {
+        const float x = tile->extra[r * PE_KEY_BLOCK + j];
+        if (!(x <= top)) /* NaN wins */
+            top = x;
+    }
+    return (double)top;
+}
+
+/* The bound is computed in double and widened by 2^-18 of its parts, more than the
+ * loop's few roundings in float (2^-24 each, and dim of them in the product, which the
+ * factor on the norms covers), so that it is above the score that the loop would have
+ * computed.  score - max, rounded to float, is then at most PE_EXP2_ZERO. */
+static int row_is_nothing(const pe_tile *tile, int64_t r, double longest, double low,
+                          double high, double maximum)
+{
+    const pe_attention *plan = tile->call->plan;
+    const double rounding = 1 + 0x1p-22 * (double)(plan->spec.head_dim + 16);
+    double dot = tile->norm[r] * longest * rounding + 0x1p-100;
+    if (plan->spec.softcap > 0) {
+        const double cap = plan->spec.softcap;
+        dot = (dot < cap ? dot : cap) * PE_LOG2E * (1 + 0x1p-16);
+    }
+    const double bias =
+        plan->distance == PE_DISTANCE_NONE ? 0 : largest_bias(tile, r, low, high);
+    const double extra = tile->call->uses_extra ? largest_extra(tile, r) : 0;
+    if (extra == -INFINITY)
+        return 1;
+    const double bound =
+        dot + bias + extra + (dot + fabs(bias) + fabs(extra)) * 0x1p-18;
+    return bound - maximum <= (double)PE_EXP2_ZERO - 0x1p-10 - fabs(maximum) * 0x1p-18;
+}
+
+int pe_tile_is_nothing(pe_tile *tile, const float *maximum)
+{
+    const pe_call *call = tile->call;
+    if (call->args.k_norms == NULL || call->plan->spec.no_skip)
+        return 0;
+    const int64_t end = tile->row_end < tile->rows ? tile->row_end : tile->rows;
+    const double longest = longest_key(tile);
+    double low = INFINITY, high = -INFINITY;
+    if (!(longest < INFINITY))
+        return 0;
+    if (call->uses_extra)
+        fill_extra(tile);
+    for (int64_t j = 0; j < tile->num_keys; j++) {
+        low = (double)tile->key_at[j] < low ? (double)tile->key_at[j] : low;
+        high = (double)tile->key_at[j] > high ? (double)tile->key_at[j] : high;
+    }
+    for (int64_t r = end - 1; r >= tile->row_begin; r--) {
+        const int sees = tile->first[r] < tile->end[r] || tile->sink[r] > 0;
+        if (sees && !(maximum[r] > -INFINITY && maximum[r] < INFINITY))
+            return 0;
+        if (sees && !row_is_nothing(tile, r, longest, low, high, (double)maximum[r]))
+            return 0;
+    }
+    return 1;
+}

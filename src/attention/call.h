@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * call.h - one call, checked: its documents, its tiles, and where its scratch lies
+ *
+ * A document is a row of the batch or a packed document; places count from its first
+ * key.  A tile is a run of its queries with all q heads of one kv head, token by token:
+ * row = token * group + head. */
+#ifndef PE_ATTENTION_CALL_H
+#define PE_ATTENTION_CALL_H
+
+#include "attention/plan.h"
+#include "base/tensor.h"
+
+typedef struct {
+    int64_t b;
+    int64_t q0, q_len; /* tokens of q */
+    int64_t k0, k_len; /* tokens of k, those in use */
+} pe_document;
+
+typedef struct {
+    const pe_attention *plan;
+    pe_attention_args args; /* k_cu_seqlens resolved */
+    int64_t batch, q_len, k_len;
+    int64_t num_documents, num_tiles; /* tiles of one kv head */
+    int variants;                     /* 1 + far rules */
+    int backward;
+    int streaming;       /* few rows: keys are read where they lie, not packed */
+    int64_t tile_tokens; /* queries in a tile */
+    int64_t tile_rows;   /* rows of a full tile, padded to PE_ROW_GROUP */
+    int64_t num_parts, part_len; /* of keys, each with its own online softmax */
+    int uses_extra;              /* scores get more than the fast bias */
+    int64_t num_slots;           /* packed blocks that a worker keeps */
+    int64_t num_workers;
+    float *temperatures;  /* [batch][q_len], or NULL */
+    float *parts;         /* [num_tiles][kv heads][num_parts][tile_rows][v_pad + 2] */
+    double *bias_sums[2]; /* backward: [documents][num_heads][gradients of a head] */
+    double *sink_sums;    /* backward: [documents][num_heads] */
+    int64_t *counts;      /* [num_workers][8]: blocks visited, left out */
+    unsigned char *workers;
+    size_t worker_size, size;
+} pe_call;
+
+/* Checks everything about a call but its workspace, and lays the workspace out from
+ * offset 0.  backward: for gradients. */
+pe_status pe_call_check(pe_call *call, const pe_attention *plan,
+                        const pe_attention_args *args, int backward, pe_error *error);
+
+/* Puts the call's arrays into the workspace. */
+pe_status pe_call_place(pe_call *call, void *workspace, size_t workspace_size,
+                        pe_error *error);
+
+/* Fills temperatures. */
+pe_status pe_call_prepare(const pe_call *call, pe_error *error);
+
+pe_document pe_call_document(const pe_call *call, int64_t index);
+
+/* Document and first token (within it) of a tile.  *cursor is where the search of an
+ * earlier, not larger index ended; start with {0, 0}. */
+typedef struct {
+    int64_t document, first_tile;
+} pe_tile_cursor;
+pe_document pe_call_tile(const pe_call *call, int64_t tile, pe_tile_cursor *cursor,
+                         int64_t *token);
+
+/* Scratch is handed out in order, each piece aligned to 64 bytes; base NULL only sums. */
+typedef struct {
+    unsigned char *base;
+    size_t used;
+} pe_scratch;
+void *pe_scratch_take(pe_scratch *scratch, int64_t count, size_t size);
+
+#endif /* PE_ATTENTION_CALL_H */

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * forward.c - blocked online softmax over tiles, and over parts of the keys for few rows
+ *
+ * Which keys a part holds and in what order they are walked follows from shapes alone,
+ * never from threads, so the bits do not either. */
+#include "attention/tile.h"
+
+#include "attention/exp2.h"
+#include "base/error.h"
+#include "bias/plan.h"
+#include "bias/real.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------- one tile --- */
+
+static int64_t keys_in(const pe_tile *tile, int64_t key)
+{
+    const int64_t rest = tile->doc.k_len - key;
+    return rest < PE_KEY_BLOCK ? rest : PE_KEY_BLOCK;
+}
+
+static void attend(pe_tile *tile, int64_t begin, int64_t end)
+{
+    pe_softmax_block softmax;
+    pe_walk walk;
+    pe_walk_start(&walk, tile, begin, end);
+    for (int64_t key; (key = pe_walk_next(&walk)) >= 0;) {
+        if (!pe_tile_block(tile, key, keys_in(tile, key)))
+            continue;
+        if (pe_tile_is_nothing(tile, tile->max)) {
+            tile->skipped++;
+            continue;
+        }
+        tile->visited++;
+        pe_tile_score(tile, &softmax);
+        tile->call->plan->kernels->softmax(&softmax);
+        pe_tile_add_values(tile);
+    }
+}
+
+/* ---------------------------------------------------------------------- results --- */
+
+/* A sink is one more key whose value is nothing. */
+static void add_sink(pe_tile *tile, int64_t r)
+{
+    const pe_call *call = tile->call;
+    if (call->args.sinks == NULL)
+        return;
+    const int64_t group = call->plan->group;
+    const double sink = ((double)call->args.sinks[tile->kv_head * group + r % group] -
+                         pe_tile_bias_of_query(tile, r)) *
+                        PE_LOG2E;
+    const double max = (double)tile->max[r];
+    if (!(sink > -INFINITY))
+        return;
+    if (!(sink <= max)) { /* the sink becomes the maximum */
+        const double shrink = max > -INFINITY ? pe_exp2(max - sink) : 0;
+        tile->sum[r] = (float)((double)tile->sum[r] * shrink + 1);
+        tile->max[r] = (float)sink;
+        call->plan->kernels->scale(tile->out + r * call->plan->v_pad, (float)shrink,
+                                   call->plan->v_pad);
+    } else {
+        tile->sum[r] = (float)((double)tile->sum[r] + pe_exp2(sink - max));
+    }
+}
+
+static void store_row(pe_tile *tile, int64_t r)
+{
+    const pe_call *call = tile->call;
+    const pe_attention *plan = call->plan;
+    const int64_t token = tile->doc.q0 + tile->token + r / plan->group;
+    const int64_t head = tile->kv_head * plan->group + r % plan->group;
+    float *out = tile->out + r * plan->v_pad;
+    int64_t element;
+    add_sink(tile, r);
+    const float sum = tile->sum[r];
+    if (sum == 0)
+        memset(out, 0, (size_t)plan->v_pad * sizeof *out);
+    else
+        plan->kernels->scale(out, 1 / sum, plan->v_pad);
+    if (pe_tensor_at(call->args.out, tile->doc.b, token, head, &element))
+        pe_vector_store(call->args.out, element, 0, plan->spec.v_head_dim, out);
+    if (call->args.lse == NULL)
+        return;
+    double lse = -INFINITY;
+    if (sum > 0 && sum < INFINITY)
+        lse = (double)tile->max[r] * PE_LN2 + pe_real_ln((double)sum) +
+              pe_tile_bias_of_query(tile, r);
+    else if (sum != 0)
+        lse = NAN;
+    call->args.lse[(tile->doc.b * plan->spec.num_heads + head) * call->q_len + token] =
+        (float)lse;
+}
+
+/* ------------------------------------------------------------- probabilities --- */
+
+/* Rows of the tile whose probabilities are wanted. */
+static void wanted_rows(const pe_tile *tile, int64_t *begin, int64_t *end)
+{
+    const pe_call *call = tile->call;
+    const int64_t first = call->args.scores_start - tile->doc.q0 - tile->token;
+    const int64_t last = first + call->args.scores->seq_len;
+    *begin = (first < 0 ? 0 : first) * call->plan->group;
+    *end = (last < tile->num_tokens ? last : tile->num_tokens) * call->plan->group;
+}
+
+static void store_weights(pe_tile *tile, int64_t r, const float *weights, int64_t key,
+                          int64_t count)
+{
+    const pe_call *call = tile->call;
+    const int64_t group = call->plan->group;
+    const int64_t token = tile->doc.q0 + tile->token + r / group;
+    int64_t element;
+    if (count > 0 &&
+        pe_tensor_at(call->args.scores, tile->doc.b, token - call->args.scores_start,
+                     tile->kv_head * group + r % group, &element))
+        pe_vector_store(call->args.scores, element + key, 0, count, weights);
+}
+
+/* A second walk, against the row's final maximum and sum. */
+static void store_probabilities(pe_tile *tile)
+{
+    const pe_attention *plan = tile->call->plan;
+    const float zeroes[PE_KEY_BLOCK] = {0};
+    pe_softmax_block softmax;
+    int64_t begin, end;
+    wanted_rows(tile, &begin, &end);
+    for (int64_t key = 0; key < tile->call->k_len && begin < end; key += PE_KEY_BLOCK) {
+        const int64_t rest = tile->call->k_len - key;
+        for (int64_t r = begin; r < end; r++)
+            store_weights(tile, r, zeroes, key,
+                          rest < PE_KEY_BLOCK ? rest : PE_KEY_BLOCK);
+    }
+    for (int64_t key = 0; key < tile->doc.k_len && begin < end; key += PE_KEY_BLOCK) {
+        if (!pe_tile_block(tile, key, keys_in(tile, key)))
+            continue;
+        pe_tile_score(tile, &softmax);
+        plan->kernels->weights(&softmax);
+        for (int64_t r = begin > tile->row_begin ? begin : tile->row_begin;
+             r < end && r < tile->row_end; r++) {
+            float *weights = tile->s + r * PE_KEY_BLOCK;
+            plan->kernels->scale(weights, tile->sum[r] > 0 ? 1 / tile->sum[r] : 0,
+                                 PE_KEY_BLOCK);
+            store_weights(tile, r, weights, tile->doc.k0 + key, tile->num_keys);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------ whole tiles --- */
+
+static void count_blocks(const pe_tile *tile, int32_t worker)
+{
+    tile->call->counts[worker * 8] += tile->visited;
+    tile->call->counts[worker * 8 + 1] += tile->skipped;
+}
+
+static void store_tile(pe_tile *tile)
+{
+    for (int64_t r = 0; r < tile->rows; r++)
+        store_row(tile, r);
+    if (tile->call->args.scores != NULL)
+        store_probabilities(tile);
+}
+
+/* Items are tiles of the first kv head, then of the next: neighbours share keys. */
+static void work_tiles(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const pe_call *call = arg;
+    pe_tile tile;
+    pe_tile_start(&tile, call, worker);
+    for (int64_t i = begin; i < end; i++) {
+        pe_tile_cursor cursor = {0, 0};
+        int64_t token;
+        const pe_document doc =
+            pe_call_tile(call, i % call->num_tiles, &cursor, &token);
+        pe_tile_load(&tile, &doc, i / call->num_tiles, token);
+        attend(&tile, 0, doc.k_len);
+        store_tile(&tile);
+    }
+    count_blocks(&tile, worker);
+}
+
+/* ------------------------------------------------------------------------ parts --- */
+
+/* Scratch of one part: rows of out, then max, then sum. */
+static float *part_at(const pe_call *call, int64_t item, int64_t part)
+{
+    return call->parts +
+           (item * call->num_parts + part) * call->tile_rows * (call->plan->v_pad + 2);
+}
+
+static void save_part(const pe_tile *tile, float *part)
+{
+    const pe_call *call = tile->call;
+    const int64_t rows = call->tile_rows, pad = call->plan->v_pad;
+    memcpy(part, tile->out, (size_t)(rows * pad) * sizeof *part);
+    memcpy(part + rows * pad, tile->max, (size_t)rows * sizeof *part);
+    memcpy(part + rows * (pad + 1), tile->sum, (size_t)rows * sizeof *part);
+}
+
+static void load_item(pe_tile *tile, int64_t item)
+{
+    const pe_call *call = tile->call;
+    pe_tile_cursor cursor = {0, 0};
+    int64_t token;
+    const pe_document doc = pe_call_tile(call, item % call->num_tiles, &cursor, &token);
+    pe_tile_load(tile, &doc, item / call->num_tiles, token);
+}
+
+/* The part that holds the last query's place: its maximum bounds the others' weights. */
+static int64_t nearest_part(const pe_tile *tile)
+{
+    const int64_t place = pe_tile_place_of(tile, tile->token + tile->num_tokens - 1);
+    const int64_t part = place / tile->call->part_len;
+    return part < 0                        ? 0
+           : part >= tile->call->num_parts ? tile->call->num_parts - 1
+                                           : part;
+}
+
+static void attend_part(pe_tile *tile, int64_t part)
+{
+    const pe_call *call = tile->call;
+    const int64_t end = (part + 1) * call->part_len;
+    attend(tile, part * call->part_len, end < tile->doc.k_len ? end : tile->doc.k_len);
+}
+
+static void work_nearest(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const pe_call *call = arg;
+    pe_tile tile;
+    pe_tile_start(&tile, call, worker);
+    for (int64_t i = begin; i < end; i++) {
+        load_item(&tile, i);
+        const int64_t part = nearest_part(&tile);
+        attend_part(&tile, part);
+        save_part(&tile, part_at(call, i, part));
+    }
+    count_blocks(&tile, worker);
+}
+
+/* 1: merged with the nearest part's maximum, this part's weight would be +0. */
+static int part_is_nothing(pe_tile *tile, int64_t part, const float *maximum,
+                           int64_t *num_blocks)
+{
+    const int64_t begin = part * tile->call->part_len;
+    const int64_t end = begin + tile->call->part_len;
+    pe_walk walk;
+    *num_blocks = 0;
+    pe_walk_start(&walk, tile, begin, end < tile->doc.k_len ? end : tile->doc.k_len);
+    for (int64_t key; (key = pe_walk_next(&walk)) >= 0;) {
+        if (!pe_tile_block(tile, key, keys_in(tile, key)))
+            continue;
+        if (!pe_tile_is_nothing(tile, maximum))
+            return 0;
+        ++*num_blocks;
+    }
+    return 1;
+}
+
+static void work_others(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const pe_call *call = arg;
+    const int64_t rows = call->tile_rows, pad = call->plan->v_pad;
+    pe_tile tile;
+    pe_tile_start(&tile, call, worker);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t item = i / call->num_parts, part = i % call->num_parts;
+        int64_t num_blocks;
+        load_item(&tile, item);
+        const int64_t nearest = nearest_part(&tile);
+        if (part == nearest)
+            continue;
+        const float *maximum = part_at(call, item, nearest) + rows * pad;
+        if (part_is_nothing(&tile, part, maximum, &num_blocks))
+            tile.skipped += num_blocks;
+        else
+            attend_part(&tile, part);
+        save_part(&tile, part_at(call, item, part));
+    }
+    count_blocks(&tile, worker);
+}
+
+/* Parts in order of their keys; weights against the largest maximum. */
+static void merge_row(pe_tile *tile, int64_t item, int64_t r)
+{
+    const pe_call *call = tile->call;
+    const int64_t rows = call->tile_rows, pad = call->plan->v_pad;
+    float *out = tile->out + r * pad, max = -INFINITY;
+    for (int64_t p = 0; p < call->num_parts; p++) {
+        const float m = part_at(call, item, p)[rows * pad + r];
+        max = m > max ? m : max;
+    }
+    tile->max[r] = max;
+    for (int64_t p = 0; p < call->num_parts; p++) {
+        const float *part = part_at(call, item, p);
+        const float m = part[rows * pad + r], sum = part[rows * (pad + 1) + r];
+        /* Nothing was seen (sum 0), or only NaN (sum NaN, max -inf). */
+        const float weight =
+            m > -INFINITY ? pe_exp2_weight((double)m - (double)max) : sum;
+        if (weight == 0)
+            continue;
+        tile->sum[r] += weight * sum;
+        for (int64_t d = 0; d < pad; d++)
+            out[d] += weight * part[r * pad + d];
+    }
+}
+
+static void work_merge(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const pe_call *call = arg;
+    pe_tile tile;
+    pe_tile_start(&tile, call, worker);
+    for (int64_t i = begin; i < end; i++) {
+        load_item(&tile, i);
+        for (int64_t r = 0; r < tile.rows; r++)
+            merge_row(&tile, i, r);
+        store_tile(&tile);
+    }
+}
+
+/* ------------------------------------------------------------------------- call --- */
+
+static void run(const pe_call *call)
+{
+    const pe_env *env = &call->plan->env;
+    const int64_t items = call->num_tiles * call->plan->spec.num_kv_heads;
+    void *arg = (void *)(uintptr_t)call;
+    if (call->num_parts == 1) {
+        pe_run(env, items, 1, work_tiles, arg);
+        return;
+    }
+    pe_run(env, items, 1, work_nearest, arg);
+    pe_run(env, items * call->num_parts, 1, work_others, arg);
+    pe_run(env, items, 1, work_merge, arg);
+}
+
+pe_status pe_attention_workspace(const pe_attention *plan,
+                                 const pe_attention_args *args, size_t *forward,
+                                 size_t *backward, pe_error *error)
+{
+    pe_call call;
+    pe_status status = PE_OK;
+    size_t sizes[2] = {0, 0};
+    size_t *const out[2] = {forward, backward};
+    for (int i = 0; i < 2 && status == PE_OK; i++)
+        if (out[i] != NULL) {
+            status = pe_call_check(&call, plan, args, i, error);
+            sizes[i] = call.size;
+        }
+    if (status != PE_OK)
+        return status;
+    for (int i = 0; i < 2; i++)
+        if (out[i] != NULL)
+            *out[i] = sizes[i];
+    return PE_OK;
+}
+
+pe_status pe_attention_forward(const pe_attention *plan, const pe_attention_args *args,
+                               void *workspace, size_t workspace_size, pe_error *error)
+{
+    pe_call call;
+    pe_status status;
+    if ((status = pe_call_check(&call, plan, args, 0, error)) != PE_OK ||
+        (status = pe_call_place(&call, workspace, workspace_size, error)) != PE_OK ||
+        (status = pe_call_prepare(&call, error)) != PE_OK)
+        return status;
+    memset(call.counts, 0, (size_t)call.num_workers * 8 * sizeof *call.counts);
+    pe_tile_clear(&call);
+    run(&call);
+    if (call.args.num_blocks != NULL) {
+        call.args.num_blocks[0] = call.args.num_blocks[1] = 0;
+        for (int64_t w = 0; w < call.num_workers; w++)
+            for (int i = 0; i < 2; i++)
+                call.args.num_blocks[i] += call.counts[w * 8 + i];
+    }
+    return PE_OK;
+}
