@@ -24,7 +24,7 @@ typedef struct {
  * software float could not hold its far phases. */
 #define PE_MAX_INV_FREQ 0x1p40
 
-enum { PE_MAX_PAIRS = 2048 }; /* half of the widest head */
+enum { PE_MAX_PAIRS = PE_K_MAX_PAIRS }; /* half of the widest head */
 
 /* Pair i turns inv_freq radians per token, 0 <= inv_freq < PE_MAX_INV_FREQ. */
 void pe_turns_set(pe_turns *turns, int64_t i, pe_wide inv_freq);

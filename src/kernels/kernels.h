@@ -14,6 +14,8 @@ enum { PE_K_F32, PE_K_F16, PE_K_BF16, PE_K_DTYPES };
 /* ... and how pairs lie. */
 enum { PE_K_HALF, PE_K_INTERLEAVED, PE_K_PAIRINGS };
 
+enum { PE_K_MAX_PAIRS = 2048 };
+
 /* What table kernels read: n frequencies as turns (angle/turns.h) and a factor, and
  * whom they ask about an entry whose rounding double arithmetic cannot decide (about
  * one in 2^22; more at positions beyond 2^30): redo(ctx, row, i) must write both of its

@@ -61,6 +61,8 @@ static inline void vf_zip(vf a, vf b, vf *lo, vf *hi)
     *hi = b;
 }
 
+#define VF_KEEP(v) ((void)(v))
+
 /* A vector of one lane has no part of it. */
 #define vf_load_part_f32(p, count)      ((void)(count), vf_load_f32(p))
 #define vf_load_part_f16(p, count)      ((void)(count), vf_load_f16(p))

@@ -117,4 +117,21 @@ static inline double pe_position_size(int64_t position)
     return p < 0 ? -p : p;
 }
 
+#if defined(__GNUC__)
+#  define ALWAYS_INLINE __attribute__((always_inline))
+#  define NEVER_INLINE  __attribute__((noinline))
+#else
+#  define ALWAYS_INLINE
+#  define NEVER_INLINE
+#endif
+
+/* Before a loop of constant length whose body must stand side by side. */
+#if defined(__clang__)
+#  define UNROLLED _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#  define UNROLLED _Pragma("GCC unroll 8")
+#else
+#  define UNROLLED
+#endif
+
 #endif /* PE_SINCOS_H */

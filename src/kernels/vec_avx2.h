@@ -153,6 +153,12 @@ static inline void vf_store_part_bf16(uint16_t *p, vf v, int64_t count)
     store_part_16(p, vf_to_bf16(v), count);
 }
 
+/* Holds a value in a register: see rotate.inc. */
+#define VF_KEEP(v) __asm__("" : "+x"(v))
+
+/* b0 a0 b1 a1 ...; a vocabulary without it keeps to vf_unzip. */
+#define vf_swap_pairs(v) _mm256_permute_ps(v, 0xb1)
+
 /* lo hi = a0 b0 a1 b1 ... */
 static inline void vf_unzip(vf lo, vf hi, vf *a, vf *b)
 {
@@ -185,6 +191,14 @@ static inline vd vd_mul(vd a, vd b)
 static inline vd vd_fma(vd a, vd b, vd c)
 {
     return _mm256_fmadd_pd(a, b, c);
+}
+static inline vd vd_fnma(vd a, vd b, vd c)
+{
+    return _mm256_fnmadd_pd(a, b, c);
+}
+static inline void vd_store_f32(float *p, vd v)
+{
+    _mm_storeu_ps(p, _mm256_cvtpd_ps(v));
 }
 
 static inline vu vu_set1(uint64_t x)
@@ -219,51 +233,85 @@ static inline vu vu_mullo(vu a, vu b)
     return vu_add(vu_mul32(a, b), vu_shl(cross, 32));
 }
 
-/* The low word under the exponent of 2^52, the high one, sign flipped, under that of
- * 2^84: their sum less both bases is the integer, rounded once. */
-static inline vd vu_to_signed_vd(vu a)
+/* 4 (hi + lo 2^-32) modulo 2^64, signed: x of sincos.h.  lo < 2^32.  Without a
+ * conversion from 64-bit integers: the low word under the exponent of 2^52, the high one,
+ * sign flipped, under that of 2^84; their sum less both bases is the integer, rounded
+ * once.  lo counts 2^-30 under the exponent of 2^22, whose base goes with the others. */
+static inline vd vu_signed_quarter(vu hi, vu lo)
 {
-    const vu low = _mm256_blend_epi32(vu_set1(0x4330000000000000u), a, 0x55);
-    const vu high = _mm256_xor_si256(vu_shr(a, 32), vu_set1(0x4530000080000000u));
-    const vd bases = _mm256_set1_pd(0x1.00000801p84); /* 2^84 + 2^63 + 2^52 */
-    return _mm256_add_pd(_mm256_sub_pd(_mm256_castsi256_pd(high), bases),
-                         _mm256_castsi256_pd(low));
-}
-/* The low 32 bits times 2^-32. */
-static inline vd vu_fraction32(vu a)
-{
-    const vu bits =
-        _mm256_blend_epi32(vu_set1(0x4130000000000000u), a, 0x55); /* 2^20 */
-    return _mm256_sub_pd(_mm256_castsi256_pd(bits), _mm256_set1_pd(0x1p20));
+    const vu shifted = _mm256_slli_epi64(hi, 2);
+    const vd low = _mm256_castsi256_pd(
+        _mm256_blend_epi32(vu_set1(0x4330000000000000u), shifted, 0x55));
+    const vd high = _mm256_castsi256_pd(
+        _mm256_xor_si256(_mm256_srli_epi64(shifted, 32), vu_set1(0x4530000080000000u)));
+    const vd below = _mm256_castsi256_pd(vu_or(lo, vu_set1(0x4150000000000000u)));
+    const vd whole = _mm256_add_pd(
+        _mm256_sub_pd(high, _mm256_set1_pd(0x1.00000801p84)), /* 2^84 + 2^63 + 2^52 */
+        low);
+    return _mm256_add_pd(whole, _mm256_sub_pd(below, _mm256_set1_pd(0x1p22)));
 }
 
-/* Lanes where |x| < distance, or c or s lies within margin units of a rounding tie. */
-static inline uint32_t vd_unsure(vd x, vd distance, vd c, vd s, int margin)
+/* In each lane, a number at most 2 margin if c or s lies within margin units in the last
+ * place of the middle between two floats. */
+static inline vu vd_tie_distance(vd c, vd s, int margin)
 {
     const vu tie = _mm256_set1_epi64x(margin - 0x10000000);
     const vu tail = _mm256_set1_epi64x(0x1fffffff);
-    const vu at_c = vu_and(vu_add(_mm256_castpd_si256(c), tie), tail);
-    const vu at_s = vu_and(vu_add(_mm256_castpd_si256(s), tie), tail);
-    const vu nearest = _mm256_min_epu32(at_c, at_s);
-    const vu near = _mm256_cmpgt_epi64(_mm256_set1_epi64x(2 * margin + 1), nearest);
-    const vd size = _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
-    return (uint32_t)_mm256_movemask_pd(_mm256_or_pd(
-        _mm256_castsi256_pd(near), _mm256_cmp_pd(size, distance, _CMP_LT_OQ)));
+    return _mm256_min_epu32(vu_and(vu_add(_mm256_castpd_si256(c), tie), tail),
+                            vu_and(vu_add(_mm256_castpd_si256(s), tie), tail));
+}
+static inline vu vu_min32(vu a, vu b)
+{
+    return _mm256_min_epu32(a, b);
+}
+static inline int vu_any_at_most(vu a, int bound)
+{
+    return _mm256_movemask_pd(_mm256_castsi256_pd(
+               _mm256_cmpgt_epi64(_mm256_set1_epi64x(bound + 1), a))) != 0;
+}
+static inline vd vd_abs(vd a)
+{
+    return _mm256_andnot_pd(_mm256_set1_pd(-0.0), a);
+}
+static inline vd vd_min(vd a, vd b)
+{
+    return _mm256_min_pd(a, b);
+}
+static inline int vd_any_less(vd a, vd b)
+{
+    return _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LT_OQ)) != 0;
 }
 
-/* Rounds to float, swaps and negates by quadrant (sincos.h), stores DLEN of each. */
-static inline void vd_store_quadrants(vu hi, vd c, vd s, float *cos_out, float *sin_out)
+/* Swaps and negates by quadrant (sincos.h). */
+static inline void vd_quadrants(vu hi, vd c, vd s, vd *cosine, vd *sine)
 {
     const vu b = vu_add(hi, vu_set1((uint64_t)1 << 61));
-    const vd swap = _mm256_castsi256_pd(vu_shl(b, 1)); /* blendv reads the top bit */
+    const vd swap = _mm256_castsi256_pd(vu_shl(b, 1)); /* the top bit counts */
     const vd top = _mm256_set1_pd(-0.0);
-    const vd sin_sign = _mm256_and_pd(_mm256_castsi256_pd(b), top);
-    const vd cos_sign =
-        _mm256_and_pd(_mm256_castsi256_pd(vu_add(b, vu_set1((uint64_t)1 << 62))), top);
-    const vd sine = _mm256_xor_pd(_mm256_blendv_pd(s, c, swap), sin_sign);
-    const vd cosine = _mm256_xor_pd(_mm256_blendv_pd(c, s, swap), cos_sign);
-    _mm_storeu_ps(cos_out, _mm256_cvtpd_ps(cosine));
-    _mm_storeu_ps(sin_out, _mm256_cvtpd_ps(sine));
+    const vd cos_sign = _mm256_castsi256_pd(vu_add(b, vu_set1((uint64_t)1 << 62)));
+    *sine = _mm256_xor_pd(_mm256_blendv_pd(s, c, swap),
+                          _mm256_and_pd(_mm256_castsi256_pd(b), top));
+    *cosine = _mm256_xor_pd(_mm256_blendv_pd(c, s, swap), _mm256_and_pd(cos_sign, top));
+}
+
+/* Rounds to float, swaps and negates by quadrant (sincos.h), stores DLEN of each.  The
+ * order commutes, rounding to nearest being odd, and floats are half the work. */
+static inline void vd_store_quadrants(vu hi, vd c, vd s, float *cos_out, float *sin_out)
+{
+    const vu eighth = vu_add(hi, vu_set1((uint64_t)1 << 61));
+    const __m128 b =
+        _mm_shuffle_ps(_mm256_castps256_ps128(_mm256_castsi256_ps(eighth)),
+                       _mm256_extractf128_ps(_mm256_castsi256_ps(eighth), 1),
+                       0xdd); /* the high words */
+    const __m128i bits = _mm_castps_si128(b);
+    const __m128 swap = _mm_castsi128_ps(_mm_slli_epi32(bits, 1)); /* top bit counts */
+    const __m128 top = _mm_set1_ps(-0.0f);
+    const __m128 cos_sign =
+        _mm_and_ps(_mm_castsi128_ps(_mm_add_epi32(bits, _mm_set1_epi32(1 << 30))), top);
+    const __m128 sine = _mm256_cvtpd_ps(s), cosine = _mm256_cvtpd_ps(c);
+    _mm_storeu_ps(sin_out,
+                  _mm_xor_ps(_mm_blendv_ps(sine, cosine, swap), _mm_and_ps(b, top)));
+    _mm_storeu_ps(cos_out, _mm_xor_ps(_mm_blendv_ps(cosine, sine, swap), cos_sign));
 }
 
 #endif /* PE_VEC_AVX2_H */

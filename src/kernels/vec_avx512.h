@@ -153,6 +153,15 @@ static inline void vf_store_part_bf16(uint16_t *p, vf v, int64_t count)
     store_part_16(p, vf_to_bf16(v), count);
 }
 
+/* Vectors of a row's cosines, and of its sines, that registers hold across heads. */
+#define VF_HELD 4
+
+/* Holds a value in a register: see rotate.inc. */
+#define VF_KEEP(v) __asm__("" : "+v"(v))
+
+/* b0 a0 b1 a1 ...; a vocabulary without it keeps to vf_unzip. */
+#define vf_swap_pairs(v) _mm512_permute_ps(v, 0xb1)
+
 /* lo hi = a0 b0 a1 b1 ... */
 static inline void vf_unzip(vf lo, vf hi, vf *a, vf *b)
 {
@@ -191,6 +200,14 @@ static inline vd vd_fma(vd a, vd b, vd c)
 {
     return _mm512_fmadd_pd(a, b, c);
 }
+static inline vd vd_fnma(vd a, vd b, vd c)
+{
+    return _mm512_fnmadd_pd(a, b, c);
+}
+static inline void vd_store_f32(float *p, vd v)
+{
+    _mm256_storeu_ps(p, _mm512_cvtpd_ps(v));
+}
 
 static inline vu vu_set1(uint64_t x)
 {
@@ -223,45 +240,76 @@ static inline vu vu_mul32(vu a, vu b)
 #define vu_shl(a, count) _mm512_slli_epi64(a, count)
 #define vu_shr(a, count) _mm512_srli_epi64(a, count)
 
-static inline vd vu_to_signed_vd(vu a)
+/* 4 (hi + lo 2^-32) modulo 2^64, signed: x of sincos.h.  lo < 2^32. */
+static inline vd vu_signed_quarter(vu hi, vu lo)
 {
-    return _mm512_cvtepi64_pd(a);
-}
-/* The low 32 bits times 2^-32. */
-static inline vd vu_fraction32(vu a)
-{
-    const vu low = _mm512_and_si512(a, _mm512_set1_epi64(0xffffffff));
-    const vu bits =
-        _mm512_or_si512(low, _mm512_set1_epi64(0x4130000000000000)); /* 2^20 */
-    return _mm512_sub_pd(_mm512_castsi512_pd(bits), _mm512_set1_pd(0x1p20));
+    return _mm512_fmadd_pd(_mm512_cvtepu64_pd(lo), _mm512_set1_pd(0x1p-30),
+                           _mm512_cvtepi64_pd(_mm512_slli_epi64(hi, 2)));
 }
 
-/* Lanes where |x| < distance, or c or s lies within margin units of a rounding tie. */
-static inline uint32_t vd_unsure(vd x, vd distance, vd c, vd s, int margin)
+/* In each lane, a number at most 2 margin if c or s lies within margin units in the last
+ * place of the middle between two floats. */
+static inline vu vd_tie_distance(vd c, vd s, int margin)
 {
     const vu tie = _mm512_set1_epi64(margin - 0x10000000);
     const vu tail = _mm512_set1_epi64(0x1fffffff);
-    const vu at_c = vu_and(vu_add(_mm512_castpd_si512(c), tie), tail);
-    const vu at_s = vu_and(vu_add(_mm512_castpd_si512(s), tie), tail);
-    const vu nearest = _mm512_min_epu32(at_c, at_s);
-    return (uint32_t)(_mm512_cmple_epu64_mask(nearest, _mm512_set1_epi64(2 * margin)) |
-                      _mm512_cmp_pd_mask(_mm512_abs_pd(x), distance, _CMP_LT_OQ));
+    return _mm512_min_epu32(vu_and(vu_add(_mm512_castpd_si512(c), tie), tail),
+                            vu_and(vu_add(_mm512_castpd_si512(s), tie), tail));
+}
+static inline vu vu_min32(vu a, vu b)
+{
+    return _mm512_min_epu32(a, b);
+}
+static inline int vu_any_at_most(vu a, int bound)
+{
+    return _mm512_cmple_epu64_mask(a, _mm512_set1_epi64(bound)) != 0;
+}
+static inline vd vd_abs(vd a)
+{
+    return _mm512_abs_pd(a);
+}
+static inline vd vd_min(vd a, vd b)
+{
+    return _mm512_min_pd(a, b);
+}
+static inline int vd_any_less(vd a, vd b)
+{
+    return _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ) != 0;
+}
+
+/* Swaps and negates by quadrant (sincos.h). */
+static inline void vd_quadrants(vu hi, vd c, vd s, vd *cosine, vd *sine)
+{
+    const vu b = vu_add(hi, vu_set1((uint64_t)1 << 61));
+    const vu top = vu_set1((uint64_t)1 << 63), half = vu_set1((uint64_t)1 << 62);
+    const __mmask8 swap = _mm512_test_epi64_mask(b, half);
+    const vu s_bits = _mm512_castpd_si512(_mm512_mask_blend_pd(swap, s, c));
+    const vu c_bits = _mm512_castpd_si512(_mm512_mask_blend_pd(swap, c, s));
+    /* bits ^ (sign & top) */
+    *sine = _mm512_castsi512_pd(_mm512_ternarylogic_epi64(s_bits, b, top, 0x78));
+    *cosine = _mm512_castsi512_pd(
+        _mm512_ternarylogic_epi64(c_bits, vu_add(b, half), top, 0x78));
 }
 
 /* Rounds to float, swaps and negates by quadrant (sincos.h), stores DLEN of each.  The
- * order commutes: rounding to nearest is odd. */
+ * order commutes, rounding to nearest being odd, and floats are half the work. */
 static inline void vd_store_quadrants(vu hi, vd c, vd s, float *cos_out, float *sin_out)
 {
-    const vu b = vu_add(hi, vu_set1((uint64_t)1 << 61));
-    const __mmask8 swap = _mm512_test_epi64_mask(b, vu_set1((uint64_t)1 << 62));
-    const vd top = _mm512_castsi512_pd(vu_set1((uint64_t)1 << 63));
-    const vd sin_sign = _mm512_and_pd(_mm512_castsi512_pd(b), top);
-    const vd cos_sign =
-        _mm512_and_pd(_mm512_castsi512_pd(vu_add(b, vu_set1((uint64_t)1 << 62))), top);
-    const vd sine = _mm512_xor_pd(_mm512_mask_blend_pd(swap, s, c), sin_sign);
-    const vd cosine = _mm512_xor_pd(_mm512_mask_blend_pd(swap, c, s), cos_sign);
-    _mm256_storeu_ps(cos_out, _mm512_cvtpd_ps(cosine));
-    _mm256_storeu_ps(sin_out, _mm512_cvtpd_ps(sine));
+    const __m256i b = _mm512_cvtepi64_epi32(
+        _mm512_srli_epi64(vu_add(hi, vu_set1((uint64_t)1 << 61)), 32));
+    const __m256i cos_sign = _mm256_add_epi32(b, _mm256_set1_epi32(1 << 30));
+    const __mmask8 swap = _mm256_test_epi32_mask(b, _mm256_set1_epi32(1 << 30));
+    const __m256 sine = _mm512_cvtpd_ps(s), cosine = _mm512_cvtpd_ps(c);
+    const __m256i top = _mm256_set1_epi32(INT32_MIN);
+    const __m256i s_bits =
+        _mm256_castps_si256(_mm256_mask_blend_ps(swap, sine, cosine));
+    const __m256i c_bits =
+        _mm256_castps_si256(_mm256_mask_blend_ps(swap, cosine, sine));
+    /* bits ^ (sign & top) */
+    _mm256_storeu_si256((__m256i *)sin_out,
+                        _mm256_ternarylogic_epi32(s_bits, b, top, 0x78));
+    _mm256_storeu_si256((__m256i *)cos_out,
+                        _mm256_ternarylogic_epi32(c_bits, cos_sign, top, 0x78));
 }
 
 #endif /* PE_VEC_AVX512_H */

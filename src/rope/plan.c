@@ -300,6 +300,12 @@ static void fill_table(void *arg, int32_t worker, int64_t begin, int64_t end)
     const pe_rope *rope = arg;
     const int64_t n = rope->turns.n;
     (void)worker;
+    if (rope->angles == PE_ANGLES_EXACT) {
+        float *out = rope->table + begin * 2 * n;
+        pe_angle_rows(rope->kernels, &rope->turns, begin, end - begin,
+                      &rope->factors[PE_SCALE_FULL], out, out + n, 2 * n);
+        return;
+    }
     for (int64_t p = begin; p < end; p++) {
         pe_row_buffer buffer;
         const pe_place place = {1, {p, p, p, p}, {0}};

@@ -33,20 +33,54 @@ static void store(const pe_rope *rope, const float *row, const pe_tensor *y, int
     pe_vector_store(y, element, 0, 2 * n, wide);
 }
 
-static void tabulate(void *arg, int32_t worker, int64_t begin, int64_t end)
+/* Tokens [begin, end) of one batch row, whose positions follow each other. */
+static void tabulate_run(const tabulation *job, int64_t b, int64_t begin, int64_t end)
 {
-    const tabulation *job = arg;
+    const pe_rope *rope = job->rope;
+    const int64_t n = rope->turns.n, room = PE_MAX_PAIRS / n;
+    pe_row_buffer buffer;
+    for (int64_t t = begin, rows; t < end; t += rows) {
+        rows = end - t < room ? end - t : room;
+        pe_row run =
+            pe_rope_run(rope, pe_at_id(job->at, 0, b, t), rows, PE_SCALE_FULL, &buffer);
+        if (rope->pairs.reversed)
+            run = pe_row_negate(run, rows * n, &buffer);
+        for (int64_t k = 0; k < rows; k++) {
+            store(rope, run.cos + k * n, job->cosine, b, t + k);
+            store(rope, run.sin + k * n, job->sine, b, t + k);
+        }
+    }
+}
+
+static void tabulate_each(const tabulation *job, int64_t b, int64_t begin, int64_t end)
+{
     const pe_rope *rope = job->rope;
     pe_row_buffer buffer;
-    (void)worker;
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t b = i / job->cosine->seq_len, t = i % job->cosine->seq_len;
+    for (int64_t t = begin; t < end; t++) {
         const pe_place place = pe_place_read(rope, job->at, b, t);
         pe_row row = pe_rope_row(rope, &place, PE_SCALE_FULL, &buffer);
         if (rope->pairs.reversed)
             row = pe_row_negate(row, rope->turns.n, &buffer);
         store(rope, row.cos, job->cosine, b, t);
         store(rope, row.sin, job->sine, b, t);
+    }
+}
+
+static void tabulate(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const tabulation *job = arg;
+    const int64_t seq_len = job->cosine->seq_len;
+    const int runs = pe_rope_has_runs(job->rope, job->at);
+    (void)worker;
+    while (begin < end) {
+        const int64_t b = begin / seq_len, t = begin % seq_len;
+        const int64_t left = seq_len - t,
+                      count = end - begin < left ? end - begin : left;
+        if (runs)
+            tabulate_run(job, b, t, t + count);
+        else
+            tabulate_each(job, b, t, t + count);
+        begin += count;
     }
 }
 
