@@ -204,6 +204,28 @@ static void test_single_pair(void **state)
     }
 }
 
+/* A row of one column, or a group of one, is the sine of frequency 1. */
+static void test_single_column(void **state)
+{
+    const pe_positions at = {.start = 3};
+    float row[3];
+
+    (void)state;
+    for (int n = 0; n < 4; n++) {
+        const int32_t d = n < 2 ? 1 : 3;
+        const pe_sinusoidal_spec spec = {.struct_size = sizeof spec,
+                                         .order = n % 2 ? PE_SIN_COS_HALVES
+                                                        : PE_SIN_COS_INTERLEAVED,
+                                         .model_dim = d,
+                                         .num_axes = d};
+        pe_absolute *plan = create(&spec);
+        fill(plan, &at, 1, d, row);
+        for (int i = 0; i < d; i++)
+            assert_true(row[i] == (float)sin(3));
+        pe_absolute_destroy(plan);
+    }
+}
+
 /* Float angles drift where exact ones do not; both agree near 0. */
 static void test_float_angles_drift(void **state)
 {
@@ -358,9 +380,13 @@ static void test_gradient(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shift_is_linear),    cmocka_unit_test(test_wavelengths),
-        cmocka_unit_test(test_narrow_outputs),     cmocka_unit_test(test_single_pair),
-        cmocka_unit_test(test_float_angles_drift), cmocka_unit_test(test_float_steps),
+        cmocka_unit_test(test_shift_is_linear),
+        cmocka_unit_test(test_wavelengths),
+        cmocka_unit_test(test_narrow_outputs),
+        cmocka_unit_test(test_single_pair),
+        cmocka_unit_test(test_single_column),
+        cmocka_unit_test(test_float_angles_drift),
+        cmocka_unit_test(test_float_steps),
         cmocka_unit_test(test_gradient),
     };
 
