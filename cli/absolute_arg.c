@@ -65,8 +65,9 @@ static int read_table(cli_absolute *out, const cli_model *model, cli_npy_in *in,
 }
 
 static int open_learned(cli_absolute *out, const cli_model *model, const char *table,
-                        pe_learned_spec *spec)
+                        pe_learned_spec *spec, pe_isa isa)
 {
+    const pe_env env = {.struct_size = sizeof env, .isa = isa};
     pe_tensor weight;
     pe_error error;
     if (table != NULL) {
@@ -89,22 +90,24 @@ static int open_learned(cli_absolute *out, const cli_model *model, const char *t
     out->model_dim = spec->weight->dim;
     out->rows = spec->weight->seq_len;
     out->offset = spec->position_offset;
-    if (pe_learned_create(&out->plan, spec, NULL, &error) != PE_OK)
+    if (pe_learned_create(&out->plan, spec, &env, &error) != PE_OK)
         return cli_fail_with(table != NULL ? table : model->name, &error);
     return CLI_DONE;
 }
 
-static int open_sinusoidal(cli_absolute *out, const cli_model *model, int32_t angles,
-                           int64_t table_len, pe_sinusoidal_spec *spec)
+static int open_sinusoidal(cli_absolute *out, const cli_model *model,
+                           const cli_rope_args *args, int64_t table_len,
+                           pe_sinusoidal_spec *spec)
 {
     pe_error error;
-    spec->angles = angles;
+    const pe_env env = {.struct_size = sizeof env, .isa = args->isa};
+    spec->angles = args->angles;
     spec->table_len = table_len;
     out->method = "sinusoidal";
     out->num_axes = spec->num_axes > 1 ? spec->num_axes : 1;
     out->start = spec->has_padding ? spec->padding_position + 1 : 0;
     out->model_dim = spec->model_dim;
-    if (pe_sinusoidal_create(&out->plan, spec, NULL, &error) != PE_OK)
+    if (pe_sinusoidal_create(&out->plan, spec, &env, &error) != PE_OK)
         return cli_fail_with(model->name, &error);
     return CLI_DONE;
 }
@@ -123,7 +126,7 @@ int cli_absolute_open(cli_absolute *out, const cli_model *model,
                         model->name);
     const int is_learned = has_learned(model, &learned);
     if (table == NULL && has_sinusoidal(model, &sinusoidal)) {
-        status = open_sinusoidal(out, model, args->angles, table_len, &sinusoidal);
+        status = open_sinusoidal(out, model, args, table_len, &sinusoidal);
     } else if (!is_learned) {
         status = cli_fail(CLI_FAILED, "%s %s (method %s)", model->name,
                           table != NULL ? "has no learned table"
@@ -133,7 +136,7 @@ int cli_absolute_open(cli_absolute *out, const cli_model *model,
         status =
             cli_fail(CLI_USAGE, "--angles is given, but a learned table has no angles");
     } else {
-        status = open_learned(out, model, table, &learned);
+        status = open_learned(out, model, table, &learned, args->isa);
     }
     if (status != CLI_DONE)
         cli_absolute_close(out);

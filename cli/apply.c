@@ -23,7 +23,7 @@ typedef struct apply_args {
     cli_rope_args rope;
     const char *inputs[NUM_TENSORS]; /* q, k */
     const char *x, *table, *positions, *output;
-    int32_t layout, bf16;
+    int32_t layout, bf16, isa;
 } apply_args;
 
 typedef struct apply_job {
@@ -257,6 +257,8 @@ static int run(int argc, char **argv)
     if (args.output == NULL)
         return cli_fail(CLI_USAGE, "-o FOLDER is missing: where to write");
     status = check_stdin(&args, argument);
+    if (status == CLI_DONE)
+        status = cli_isa_choose(args.isa, &args.rope.isa);
     return status == CLI_DONE ? apply(&args, argument) : status;
 }
 
@@ -302,6 +304,7 @@ static const cli_option options[] = {
              "position: the one after it), or int64 or int32 ids of shape "
              "(seq_len), (batch, seq_len), (axes, seq_len) or (axes, batch, seq_len)"},
     CLI_ROPE_OPTIONS(apply_args),
+    CLI_ISA_OPTION(apply_args),
     {.name = "bf16",
      .type = CLI_FLAG,
      .offset = offsetof(apply_args, bf16),

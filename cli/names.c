@@ -11,6 +11,14 @@ const cli_choice cli_angles_names[] = {{"exact", PE_ANGLES_EXACT},
                                        {"ggml_f32", PE_ANGLES_GGML_F32},
                                        {NULL, 0}};
 
+const cli_choice cli_isa_names[] = {{"auto", PE_ISA_AUTO},
+                                    {"scalar", PE_ISA_SCALAR},
+                                    {"neon", PE_ISA_NEON},
+                                    {"avx2", PE_ISA_AVX2},
+                                    {"avx512", PE_ISA_AVX512},
+                                    {"wasm128", PE_ISA_WASM128},
+                                    {NULL, 0}};
+
 const cli_choice cli_pairing_names[] = {
     {"half-split", PE_HALF_SPLIT}, {"interleaved", PE_INTERLEAVED}, {NULL, 0}};
 
@@ -76,3 +84,19 @@ const cli_choice cli_source_names[] = {{"stated", PE_STATED},
 
 const cli_choice cli_level_names[] = {
     {"info", PE_INFO}, {"warning", PE_WARNING}, {NULL, 0}};
+
+int cli_isa_choose(int32_t wanted, pe_isa *out)
+{
+    static const pe_isa fastest_first[] = {PE_ISA_AVX512, PE_ISA_AVX2, PE_ISA_NEON,
+                                           PE_ISA_WASM128};
+    if (!pe_isa_available(wanted))
+        return cli_fail(CLI_FAILED,
+                        "--isa is %s, which does not run here; posenc cpu "
+                        "lists what does",
+                        pe_isa_name(wanted));
+    *out = wanted == PE_ISA_AUTO ? PE_ISA_SCALAR : wanted;
+    for (size_t i = CLI_COUNT(fastest_first); wanted == PE_ISA_AUTO && i-- > 0;)
+        if (pe_isa_available(fastest_first[i]))
+            *out = fastest_first[i];
+    return CLI_DONE;
+}

@@ -149,7 +149,8 @@ static int create(cli_rope *out, const cli_model *model, int32_t index,
         return cli_fail_with(model->name, &error);
     out->spec.angles = args->angles;
     out->spec.table_len = table_len;
-    if (pe_rope_create(&out->plan, &out->spec, NULL, &error) != PE_OK)
+    const pe_env env = {.struct_size = sizeof env, .isa = args->isa};
+    if (pe_rope_create(&out->plan, &out->spec, &env, &error) != PE_OK)
         return cli_fail_with(model->name, &error);
     out->info = pe_rope_get_info(out->plan);
     return CLI_DONE;

@@ -14,6 +14,7 @@ typedef struct cli_rope_args {
     int64_t seq_len;
     int32_t role; /* -1: not said */
     int32_t angles;
+    pe_isa isa; /* one that runs here */
 } cli_rope_args;
 
 /* clang-format off */

@@ -16,5 +16,7 @@ extern const cli_verb cli_verb_slopes;
 extern const cli_verb cli_verb_bias;
 extern const cli_verb cli_verb_positions;
 extern const cli_verb cli_verb_convert;
+extern const cli_verb cli_verb_bench;
+extern const cli_verb cli_verb_cpu;
 
 #endif /* POSENC_CLI_VERBS_H */

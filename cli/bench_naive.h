@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bench_naive.h - rotation in the published shape of ggml's work, as a baseline
+ *
+ * A table per tensor and token by sinf and cosf of a running product, then every head,
+ * one pair after the other; f16 through the scalar conversions of F16C where there are
+ * any.  Written anew from what that program is known to do. */
+#ifndef POSENC_CLI_BENCH_NAIVE_H
+#define POSENC_CLI_BENCH_NAIVE_H
+
+#include "posenc/posenc.h"
+
+typedef struct bench_naive {
+    pe_dtype dtype;
+    pe_pairing pairing;
+    int64_t tokens, head_dim, start;
+    double theta;
+    int64_t num_heads[2]; /* of q and k */
+    void *data[2];        /* [tokens][num_heads][head_dim], rotated in place */
+} bench_naive;
+
+void bench_naive_run(void *naive);
+
+#endif /* POSENC_CLI_BENCH_NAIVE_H */
