@@ -37,24 +37,35 @@ pe_status pe_absolute_chunk(int64_t dim, const int64_t groups[3], const char *na
     return PE_OK;
 }
 
-static void add_scaled(const pe_absolute *plan, const float *x, int64_t n, float *y)
+/* y = scale * x + y, the product in double, the sum rounded to float. */
+static void add_scaled(double scale, const float *x, int64_t n, float *y)
 {
-    const double scale = plan->embed_scale;
-    if (scale == 1) {
+    enum { BLOCK = 256 };
+    double products[BLOCK];
+    for (int64_t i = 0; i < n; i += BLOCK) {
+        const int64_t count = n - i < BLOCK ? n - i : BLOCK;
+        for (int64_t k = 0; k < count; k++)
+            products[k] = scale * (double)x[i + k];
+        PE_KEEP_ARRAY(products);
+        for (int64_t k = 0; k < count; k++)
+            y[i + k] = (float)(products[k] + (double)y[i + k]);
+    }
+}
+
+static void add_input(const pe_absolute *plan, const float *x, int64_t n, float *y)
+{
+    const float scale = (float)plan->embed_scale;
+    if (plan->embed_scale == 1) {
         for (int64_t i = 0; i < n; i++)
             y[i] = x[i] + y[i];
     } else if (plan->float_steps) {
         for (int64_t i = 0; i < n; i++) {
-            float product = (float)scale * x[i];
+            float product = scale * x[i];
             PE_KEEP(product);
             y[i] = product + y[i];
         }
     } else {
-        for (int64_t i = 0; i < n; i++) {
-            double product = scale * (double)x[i];
-            PE_KEEP(product);
-            y[i] = (float)(product + (double)y[i]);
-        }
+        add_scaled(plan->embed_scale, x, n, y);
     }
 }
 
@@ -75,7 +86,7 @@ static void encode_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
             job->plan->kind->encode(job->plan, job->at, b, t, e, n, out);
             if (x != NULL) {
                 pe_vector_load(x, ex, e, n, in);
-                add_scaled(job->plan, in, n, out);
+                add_input(job->plan, in, n, out);
             }
             pe_vector_store(y, ey, e, n, out);
         }

@@ -42,6 +42,14 @@
 #  define PE_KEEP(x) ((void)(x)) /* no fused multiply-add to contract to */
 #endif
 
+/* The same for everything that has been stored in an array, so that the loops before and
+ * after it can be vectors. */
+#if defined(__GNUC__)
+#  define PE_KEEP_ARRAY(array) __asm__ volatile("" : : "r"(array) : "memory")
+#else
+#  define PE_KEEP_ARRAY(array) ((void)(array))
+#endif
+
 /* Between two looks at what another thread will write. */
 #if defined(__x86_64__)
 #  define PE_PAUSE() __builtin_ia32_pause()
