@@ -40,23 +40,31 @@ static inline double pe_real_ln(double x)
 {
     const uint64_t bits = pe_f64_bits(x);
     const uint64_t offset = bits - 0x3fe6a09e00000000u; /* m starts at about 1/sqrt 2 */
-    const int64_t e = (int64_t)(offset >> 52) - (offset >> 63 ? 4096 : 0);
-    const double m = pe_f64_from_bits(bits - ((uint64_t)e << 52));
+    const uint64_t e = (offset >> 52) - (offset >> 63 << 12); /* modulo 2^64 */
+    const double m = pe_f64_from_bits(bits - (e << 52));
     const double z = (m - 1) / (m + 1), s = z * z;
     double sum = 1.0 / 21;
-    for (int k = 19; k >= 1; k -= 2)
-        sum = sum * s + 1.0 / k;
-    const double exponent = (double)e;
+    sum = sum * s + 1.0 / 19;
+    sum = sum * s + 1.0 / 17;
+    sum = sum * s + 1.0 / 15;
+    sum = sum * s + 1.0 / 13;
+    sum = sum * s + 1.0 / 11;
+    sum = sum * s + 1.0 / 9;
+    sum = sum * s + 1.0 / 7;
+    sum = sum * s + 1.0 / 5;
+    sum = sum * s + 1.0 / 3;
+    sum = sum * s + 1.0;
+    /* e as a double, without an instruction that vectors lack. */
+    const double exponent = pe_f64_from_bits(0x4338000000000000u + e) - 0x1.8p52;
     return exponent * 0x1.62e42feep-1 +
            (2 * z * sum + exponent * 0x1.a39ef35793c76p-33);
 }
 
-/* ln(1 + x), x >= 0, with full relative precision near 0. */
+/* ln(1 + x), x >= 0, with full relative precision near 0: the quotient gives back what
+ * the sum lost, which is all of x when u is 1. */
 static inline double pe_real_ln1p(double x)
 {
     const double u = 1 + x;
-    if (u == 1)
-        return x;
     return pe_real_ln(u) + (x - (u - 1)) / u;
 }
 

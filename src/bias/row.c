@@ -90,19 +90,30 @@ static void t5_row(const pe_bias *bias, int32_t head, double q, const double *k,
     }
 }
 
+/* Without branches, so that compilers make vectors; distance 0 and, in causal plans, keys
+ * past the query get 0. */
 static void kerple_row(const pe_bias *bias, int32_t head, double q, const double *k,
                        int64_t n, double *out)
 {
     const double p = (double)bias->p[head], a = (double)bias->a[head];
-    const int causal = bias->form == PE_BIAS_CAUSAL;
+    const double later = bias->form == PE_BIAS_CAUSAL ? 0 : 1;
     for (int64_t j = 0; j < n; j++) {
-        const double distance = q > k[j] ? q - k[j] : causal ? 0 : k[j] - q;
-        if (distance == 0)
-            out[j] = 0;
-        else if (bias->type == PE_BIAS_KERPLE_LOG)
-            out[j] = -bias->scale * p * pe_real_ln1p(a * distance);
-        else
-            out[j] = -bias->scale * a * pe_real_exp(p * pe_real_ln(distance));
+        const double d = q - k[j];
+        out[j] = d > 0 ? d : -d * later;
+    }
+    if (bias->type == PE_BIAS_KERPLE_LOG) {
+        const double factor = -bias->scale * p;
+        for (int64_t j = 0; j < n; j++) {
+            const double value = factor * pe_real_ln1p(a * out[j]);
+            out[j] = out[j] > 0 ? value : 0;
+        }
+        return;
+    }
+    const double factor = -bias->scale * a;
+    for (int64_t j = 0; j < n; j++) {
+        const double d = out[j] > 0 ? out[j] : 1;
+        const double value = factor * pe_real_exp(p * pe_real_ln(d));
+        out[j] = out[j] > 0 ? value : 0;
     }
 }
 

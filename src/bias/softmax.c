@@ -2,9 +2,10 @@
  *
  * softmax.c - softmax of score rows with the bias computed on the way
  *
- * Three passes over a row and nothing kept but one chunk: the maximum, the sum of
- * exponentials, and the quotients.  All in double, summed in eight lanes by key index,
- * so that only the last rounding to float is visible. */
+ * Three passes over a row: the maximum, the sum of exponentials, and the quotients.  Rows
+ * of up to KEPT keys are held in between; longer ones are computed again, chunk by chunk.
+ * All in double, summed in eight lanes by key index, so that only the last rounding to
+ * float is visible. */
 #include "bias/scores.h"
 
 #include "base/error.h"
@@ -13,10 +14,11 @@
 
 #include <math.h>
 
-enum { LANES = 8 };
+enum { LANES = 8, KEPT = 4096 };
 
-/* e^-104 is below half the smallest float subnormal: such a key's weight is +0. */
-static const double LEAST = -104;
+/* e^-104 is below half the smallest float subnormal, so the weight of such a key is +0 as
+ * a float; from e^LEAST down it is +0 at once.  ALMOST_NONE lies between the two. */
+static const double LEAST = -105, ALMOST_NONE = 0x1.4p-151;
 
 /* scale * x + bias; -infinity where the mask hides the key. */
 static void logits(const pe_scores_job *job, const pe_scores_row *row, int64_t begin,
@@ -34,14 +36,17 @@ static void logits(const pe_scores_job *job, const pe_scores_row *row, int64_t b
             s[j] = k[j] > row->q ? -INFINITY : s[j];
 }
 
-/* s becomes e^(s - max). */
+/* s becomes e^(s - max).  Three loops, each of which compilers make a vector loop of. */
 static void weights(double *s, int64_t n, double max)
 {
     for (int64_t j = 0; j < n; j++) {
         const double t = s[j] - max;
-        const double e = pe_real_exp(t > LEAST ? t : LEAST);
-        s[j] = t > LEAST ? e : 0;
+        s[j] = t > LEAST ? t : LEAST;
     }
+    for (int64_t j = 0; j < n; j++)
+        s[j] = pe_real_exp(s[j]);
+    for (int64_t j = 0; j < n; j++)
+        s[j] = s[j] > ALMOST_NONE ? s[j] : 0;
 }
 
 static int64_t chunk_of(int64_t dim, int64_t begin)
@@ -49,34 +54,54 @@ static int64_t chunk_of(int64_t dim, int64_t begin)
     return dim - begin < PE_BIAS_CHUNK ? dim - begin : PE_BIAS_CHUNK;
 }
 
-/* The largest logit; *is_number is 0 if one is NaN or +infinity. */
-static double largest(const pe_scores_job *job, const pe_scores_row *row, double *s,
+/* Where the chunk that begins there lies in room[KEPT]. */
+static double *room_of(int64_t dim, int64_t begin, double *room)
+{
+    return dim > KEPT ? room : room + begin;
+}
+
+/* The largest logit; *is_number is 0 if one is NaN or +infinity.  The order of maxima
+ * does not matter; the lanes are for speed. */
+static double largest(const pe_scores_job *job, const pe_scores_row *row, double *room,
                       int *is_number)
 {
     const int64_t dim = job->y->dim;
-    double max = -INFINITY;
-    int good = 1;
+    double lanes[LANES], nan_lanes[LANES] = {0}, max = -INFINITY, nans = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        lanes[lane] = -INFINITY;
     for (int64_t j0 = 0; j0 < dim; j0 += PE_BIAS_CHUNK) {
         const int64_t n = chunk_of(dim, j0);
+        double *const s = room_of(dim, j0, room);
         logits(job, row, j0, n, s);
-        for (int64_t j = 0; j < n; j++) {
-            good &= s[j] < INFINITY;
+        int64_t j = 0;
+        for (; j + LANES <= n; j += LANES)
+            for (int lane = 0; lane < LANES; lane++) {
+                const double x = s[j + lane];
+                lanes[lane] = x > lanes[lane] ? x : lanes[lane];
+                nan_lanes[lane] += x != x ? 1.0 : 0.0;
+            }
+        for (; j < n; j++) {
             max = s[j] > max ? s[j] : max;
+            nans += s[j] != s[j];
         }
     }
-    *is_number = good;
+    for (int lane = 0; lane < LANES; lane++) {
+        max = lanes[lane] > max ? lanes[lane] : max;
+        nans += nan_lanes[lane];
+    }
+    *is_number = nans == 0 && max < INFINITY;
     return max;
 }
 
-/* A row of no more keys than a chunk keeps its weights in s from the sum to the end. */
 static double sum_weights(const pe_scores_job *job, const pe_scores_row *row,
-                          double max, double *s)
+                          double max, double *room)
 {
     const int64_t dim = job->y->dim;
     double lanes[LANES] = {0};
     for (int64_t j0 = 0; j0 < dim; j0 += PE_BIAS_CHUNK) {
         const int64_t n = chunk_of(dim, j0);
-        if (dim > PE_BIAS_CHUNK)
+        double *const s = room_of(dim, j0, room);
+        if (dim > KEPT)
             logits(job, row, j0, n, s);
         weights(s, n, max);
         int64_t j = 0;
@@ -103,18 +128,19 @@ static void store_constant(const pe_scores_job *job, const pe_scores_row *row,
 static void softmax_row(const pe_scores_job *job, const pe_scores_row *row)
 {
     const int64_t dim = job->y->dim;
-    double s[PE_BIAS_CHUNK];
+    double room[KEPT];
     float y[PE_BIAS_CHUNK];
     int is_number;
-    const double max = largest(job, row, s, &is_number);
+    const double max = largest(job, row, room, &is_number);
     if (!is_number || max == -INFINITY) {
         store_constant(job, row, is_number ? 0 : NAN);
         return;
     }
-    const double sum = sum_weights(job, row, max, s);
+    const double sum = sum_weights(job, row, max, room);
     for (int64_t j0 = 0; j0 < dim; j0 += PE_BIAS_CHUNK) {
         const int64_t n = chunk_of(dim, j0);
-        if (dim > PE_BIAS_CHUNK) {
+        double *const s = room_of(dim, j0, room);
+        if (dim > KEPT) {
             logits(job, row, j0, n, s);
             weights(s, n, max);
         }

@@ -29,7 +29,7 @@ static pe_bias *create(const pe_bias_spec *spec, const pe_env *env)
     return bias;
 }
 
-enum { MAX_K = 1200 };
+enum { MAX_K = 4100 };
 
 static long double worst_ratio;
 
@@ -79,7 +79,7 @@ static void check_row(const ref_bias *ref, const test_box *x, const test_box *y,
 static void random_call(test_rng *r, pe_bias_type type, pe_bias_form form,
                         const pe_env *env)
 {
-    static const int64_t lengths[] = {1, 3, 8, 65, 511, 512, 513, 1024, MAX_K};
+    static const int64_t lengths[] = {1, 3, 8, 65, 511, 513, 1200, 4096, MAX_K};
     const int64_t batch = test_rng_int(r, 1, 2), q_len = test_rng_int(r, 1, 4);
     const int64_t k_len = lengths[test_rng_int(r, 0, 8)];
     const int32_t all = (int32_t)test_rng_int(r, 1, 6);
