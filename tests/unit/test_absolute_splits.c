@@ -141,6 +141,37 @@ static void test_splits(void **state)
     }
 }
 
+/* Wide enough for the kernels to work in vectors, on every instruction set here. */
+static void test_instruction_sets(void **state)
+{
+    enum { D = 390, N = 70 };
+    static float scalar[N * D], other[N * D];
+    const pe_positions at = {.start = 99950};
+    pe_tensor y;
+    int num_others = 0;
+
+    (void)state;
+    for (int kind = 0; kind < 4; kind++)
+        for (pe_isa isa = PE_ISA_SCALAR; isa <= PE_ISA_WASM128; isa++) {
+            const pe_env env = {.struct_size = sizeof env, .isa = isa};
+            pe_sinusoidal_spec spec = sinusoidal_of(kind);
+            pe_absolute *plan = NULL;
+            if (!pe_isa_available(isa))
+                continue;
+            spec.model_dim = D;
+            pe_tensor_bshd(&y, PE_F32, isa == PE_ISA_SCALAR ? scalar : other, 1, N, 1,
+                           D);
+            assert_int_equal(pe_sinusoidal_create(&plan, &spec, &env, NULL), PE_OK);
+            assert_int_equal(pe_absolute_fill(plan, &at, &y, NULL), PE_OK);
+            pe_absolute_destroy(plan);
+            if (isa == PE_ISA_SCALAR)
+                continue;
+            assert_memory_equal(scalar, other, sizeof scalar);
+            num_others++;
+        }
+    print_message("%d plans of other instruction sets agree with scalar\n", num_others);
+}
+
 /* Wide enough for the workers to share the columns. */
 static void test_gradient_splits(void **state)
 {
@@ -359,9 +390,10 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_splits),         cmocka_unit_test(test_gradient_splits),
-        cmocka_unit_test(test_wide_sinusoids), cmocka_unit_test(test_wide_groups),
-        cmocka_unit_test(test_wide_table),     cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_splits),          cmocka_unit_test(test_instruction_sets),
+        cmocka_unit_test(test_gradient_splits), cmocka_unit_test(test_wide_sinusoids),
+        cmocka_unit_test(test_wide_groups),     cmocka_unit_test(test_wide_table),
+        cmocka_unit_test(test_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
