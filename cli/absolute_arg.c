@@ -38,30 +38,52 @@ static int64_t stated(const cli_model *model, const char *name)
     return field != NULL && cli_read_integer(field->value, &value) ? value : 0;
 }
 
-/* A copy, since a file may start its numbers anywhere. */
-static int read_table(cli_absolute *out, const cli_model *model, cli_npy_in *in,
-                      pe_tensor *weight)
+/* Room for a copy of the table that from says: a file may start its numbers anywhere. */
+static int take_table(cli_absolute *out, const cli_model *model, const pe_weight *from,
+                      const char *name, pe_tensor *weight)
 {
-    const pe_weight *file = in->weight;
     const int64_t dim = stated(model, "learned.model_dim");
     const int64_t rows = stated(model, "learned.rows");
     cli_shape shape;
-    if (file->rank != 2 || (file->dtype != PE_F32 && file->dtype != PE_F16))
-        return cli_fail(CLI_FAILED, "%s is %s %s, must be <f4 or <f2 (rows, model_dim)",
-                        in->name, file->dtype_name,
-                        cli_shape_text(&shape, file->rank, file->shape));
-    if (dim != 0 && file->shape[1] != dim)
+    if (from->rank != 2 || from->dtype < PE_F32 || from->dtype > PE_BF16)
+        return cli_fail(
+            CLI_FAILED, "%s is %s %s, must be (rows, model_dim) of f32, f16 or bf16",
+            name, from->dtype_name, cli_shape_text(&shape, from->rank, from->shape));
+    if (dim != 0 && from->shape[1] != dim)
         return cli_fail(CLI_FAILED, "%s: rows of %lld, must be of model_dim (%lld)",
-                        in->name, (long long)file->shape[1], (long long)dim);
-    if (rows != 0 && file->shape[0] != rows)
-        cli_note("%s has %lld rows, the table of %s has %lld", in->name,
-                 (long long)file->shape[0], model->name, (long long)rows);
-    out->table = malloc(file->size != 0 ? (size_t)file->size : 1);
+                        name, (long long)from->shape[1], (long long)dim);
+    if (rows != 0 && from->shape[0] != rows)
+        cli_note("%s has %lld rows, the table of %s has %lld", name,
+                 (long long)from->shape[0], model->name, (long long)rows);
+    out->table = malloc(from->size != 0 ? (size_t)from->size : 1);
     if (out->table == NULL)
         return cli_fail(CLI_FAILED, "out of memory");
-    pe_tensor_bshd(weight, file->dtype, out->table, 1, file->shape[0], 1,
-                   file->shape[1]);
-    return cli_npy_read(in, out->table, (size_t)file->size);
+    pe_tensor_bshd(weight, from->dtype, out->table, 1, from->shape[0], 1,
+                   from->shape[1]);
+    return CLI_DONE;
+}
+
+/* A tensor of the model's own files goes by its name; anything else is a file. */
+static int read_table(cli_absolute *out, const cli_model *model, const char *table,
+                      pe_tensor *weight)
+{
+    const pe_weight *own = NULL;
+    if (model->checkpoint != NULL)
+        own = pe_checkpoint_find_weight(model->checkpoint, table);
+    if (own != NULL) {
+        int status = take_table(out, model, own, table, weight);
+        if (status == CLI_DONE && own->size != 0)
+            memcpy(out->table, own->data, (size_t)own->size);
+        return status;
+    }
+    cli_npy_in in;
+    int status = cli_npy_open(&in, table);
+    if (status == CLI_DONE)
+        status = take_table(out, model, in.weight, in.name, weight);
+    if (status == CLI_DONE)
+        status = cli_npy_read(&in, out->table, (size_t)in.weight->size);
+    cli_npy_close(&in);
+    return status;
 }
 
 static int open_learned(cli_absolute *out, const cli_model *model, const char *table,
@@ -71,11 +93,7 @@ static int open_learned(cli_absolute *out, const cli_model *model, const char *t
     pe_tensor weight;
     pe_error error;
     if (table != NULL) {
-        cli_npy_in in;
-        int status = cli_npy_open(&in, table);
-        if (status == CLI_DONE)
-            status = read_table(out, model, &in, &weight);
-        cli_npy_close(&in);
+        const int status = read_table(out, model, table, &weight);
         if (status != CLI_DONE)
             return status;
         spec->weight = &weight;

@@ -11,12 +11,12 @@
 #include "rope_arg.h"
 
 /* For the options of a verb whose arguments have a const char *table. */
-#define CLI_TABLE_OPTION(args_type)                                              \
-  {                                                                              \
-    .name = "table", .argument = "FILE.npy", .type = CLI_TEXT,                   \
-    .offset = offsetof(args_type, table),                                        \
-    .help = "the learned table (rows, model_dim) of the model, where its files " \
-            "do not hold it"                                                     \
+#define CLI_TABLE_OPTION(args_type)                                                \
+  {                                                                                \
+    .name = "table", .argument = "FILE.npy|NAME", .type = CLI_TEXT,                \
+    .offset = offsetof(args_type, table),                                          \
+    .help = "the learned table (rows, model_dim), where the model's files do not " \
+            "hold it; or the name of a tensor that they do hold"                   \
   }
 
 typedef struct cli_absolute {

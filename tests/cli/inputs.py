@@ -3,6 +3,7 @@
 # inputs.py - the files that the transcripts' commands read
 #
 # q.npy and k.npy fit llama.json (head_dim 16, 6 heads, 2 for keys): batch 2, 5 tokens.
+import os
 import random
 import shutil
 import struct
@@ -53,6 +54,7 @@ def make(folder, data):
     with open(f"{folder}/broken.json", "w", encoding="utf-8") as file:
         file.write('{"model_type": "llama", "head_dim": 16,')
     make_weights(folder, rng)
+    make_gpt2(folder, rng)
     make_gguf(folder)
 
 
@@ -77,6 +79,21 @@ def make_gguf(folder):
         file.write(whole)
     with open(f"{folder}/cut.gguf", "wb") as file:
         file.write(whole[:100])
+
+
+def make_gpt2(folder, rng):
+    """gpt2.json with its weights, whose table is rows.npy, and a tensor named other."""
+    os.mkdir(f"{folder}/gpt2")
+    shutil.copy(f"{folder}/gpt2.json", f"{folder}/gpt2/config.json")
+    path = f"{folder}/gpt2/model.safetensors"
+    safetensors.write(path, [("wpe.weight", "F32", (1024, 48)), ("h.0", "F32", (48,)),
+                             ("other", "BF16", (9, 48))], None, rng)
+    header, data = safetensors.read(path)
+    rows = npy.read(f"{folder}/rows.npy")[2]
+    data["wpe.weight"] = struct.pack(f"<{len(rows)}f", *rows)
+    data["other"] = bytes(9 * 48 * 2)
+    with open(path, "wb") as file:
+        file.write(header + b"".join(data.values()))
 
 
 def make_weights(folder, rng):
