@@ -111,6 +111,64 @@ PE_API pe_status pe_attention_backward(const pe_attention *plan,
                                        const pe_attention_grads *grads, void *workspace,
                                        size_t workspace_size, pe_error *error);
 
+/* ---------------------------------------------------- linear attention --- */
+
+/* RoFormer's third point (Su et al. 2021 eq. 19): with a feature map f(x) = elu(x) + 1,
+ *     out_m = sum_n (R_m f(q_m)) . (R_n f(k_n)) v_n / sum_n f(q_m) . f(k_n),
+ * over n <= m (PE_MASK_CAUSAL, places as in pe_visibility) or all n; rotation only above,
+ * so that nothing is divided by 0.  Time and memory are linear in length.  A reference,
+ * in double; tensors as in pe_attention_args, rope NULL: no positions.  workspace:
+ * head_dim * (v_head_dim + 1) + 2 * head_dim + v_head_dim doubles, aligned to 64. */
+PE_API pe_status pe_linear_attention(const pe_rope *rope, pe_mask mask,
+                                     const pe_positions *q_at, const pe_positions *k_at,
+                                     const pe_tensor *q, const pe_tensor *k,
+                                     const pe_tensor *v, const pe_tensor *out,
+                                     void *workspace, size_t workspace_size,
+                                     pe_error *error);
+
+/* ------------------------------------------------------------- KV cache --- */
+
+/* One sequence's rotated keys and values, and what has been done to them.  Not a plan:
+ * one thread at a time.  Only create and fork allocate. */
+typedef struct pe_kv_spec {
+    uint32_t struct_size;
+    int32_t num_kv_heads, head_dim, v_head_dim; /* as in pe_attention_spec */
+    pe_dtype k_dtype, v_dtype;                  /* required */
+    const pe_codec *k_codec, *v_codec;          /* PE_CODED; borrowed */
+    const pe_rope *rope; /* rotates on append; borrowed until rebase; NULL: no */
+    int64_t capacity;    /* required: tokens */
+} pe_kv_spec;
+
+typedef struct pe_kv_info {
+    pe_tensor k, v;       /* the keys in use, seq_len = len */
+    pe_positions at;      /* their positions */
+    const float *k_norms; /* for pe_attention_args */
+    int64_t len, next;    /* tokens held; position after the last */
+    double k_error;       /* bound on |key - exact key| that storage and shifts made */
+} pe_kv_info;
+
+typedef struct pe_kv pe_kv;
+PE_API pe_status pe_kv_create(pe_kv **out, const pe_kv_spec *spec, const pe_env *env,
+                              pe_error *error);
+PE_API void pe_kv_destroy(pe_kv *kv);
+/* Valid until the next call that changes kv. */
+PE_API const pe_kv_info *pe_kv_get_info(const pe_kv *kv);
+/* Rotate, convert and store unrotated k and v at positions at; PE_E_LIMIT when full. */
+PE_API pe_status pe_kv_append(pe_kv *kv, const pe_positions *at, const pe_tensor *k,
+                              const pe_tensor *v, pe_error *error);
+typedef int32_t pe_gap;
+enum {
+    PE_GAP_KEEP = 1, /* later keys keep their positions: sliding-window models */
+    PE_GAP_CLOSE = 2 /* and are rotated back by count: StreamingLLM, context shift */
+};
+
+/* Drop count tokens from place first; later ones move up.  first = n keeps n sinks. */
+PE_API pe_status pe_kv_evict(pe_kv *kv, int64_t first, int64_t count, pe_gap gap,
+                             pe_error *error);
+/* Re-rotate every key for another plan: LongRoPE's switch, dynamic growth. */
+PE_API pe_status pe_kv_rebase(pe_kv *kv, const pe_rope *rope, pe_error *error);
+PE_API pe_status pe_kv_fork(pe_kv **out, const pe_kv *kv, pe_error *error);
+
 #ifdef __cplusplus
 }
 #endif

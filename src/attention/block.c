@@ -290,6 +290,22 @@ static void score_variants(pe_tile *tile)
     }
 }
 
+/* Rows of the block after this one, to be brought near while this one is worked on. */
+static pe_ahead rows_ahead(pe_tile *tile, const pe_tensor *x)
+{
+    const int64_t size = pe_dtype_size(x->dtype);
+    pe_ahead ahead = {tile->ahead, 0, x->dim * size};
+    for (int64_t j = 0; tile->next >= 0 && size >= 2 && j < PE_KEY_BLOCK; j++) {
+        int64_t element;
+        if (tile->next + j >= tile->doc.k_len ||
+            !pe_tensor_at(x, tile->doc.b, tile->doc.k0 + tile->next + j, tile->kv_head,
+                          &element))
+            break;
+        tile->ahead[ahead.count++] = (const unsigned char *)x->data + element * size;
+    }
+    return ahead;
+}
+
 void pe_tile_score(pe_tile *tile, pe_softmax_block *softmax)
 {
     const pe_call *call = tile->call;
@@ -297,9 +313,10 @@ void pe_tile_score(pe_tile *tile, pe_softmax_block *softmax)
     const int64_t begin = tile->row_begin;
     if (call->streaming) {
         fetch_stream(tile);
+        const pe_ahead ahead = rows_ahead(tile, call->args.k);
         plan->kernels->dots[tile->keys_type](tile->rows, tile->q[0], plan->k_pad,
                                              tile->keys, tile->num_keys,
-                                             plan->spec.head_dim, tile->s);
+                                             plan->spec.head_dim, tile->s, &ahead);
     } else {
         score_variants(tile);
         fetch_value_panel(tile);
@@ -349,6 +366,15 @@ static void add_seen_values(pe_tile *tile)
         }
 }
 
+static void stream_values(pe_tile *tile)
+{
+    const pe_attention *plan = tile->call->plan;
+    const pe_ahead ahead = rows_ahead(tile, tile->call->args.v);
+    plan->kernels->sums[tile->values_type](tile->rows, tile->s, tile->values,
+                                           tile->num_keys, plan->spec.v_head_dim,
+                                           tile->out, plan->v_pad, &ahead);
+}
+
 void pe_tile_add_values(pe_tile *tile)
 {
     const pe_attention *plan = tile->call->plan;
@@ -356,9 +382,7 @@ void pe_tile_add_values(pe_tile *tile)
     if (!tile->values_finite)
         add_seen_values(tile);
     else if (tile->call->streaming)
-        plan->kernels->sums[tile->values_type](tile->rows, tile->s, tile->values,
-                                               tile->num_keys, plan->spec.v_head_dim,
-                                               tile->out, plan->v_pad);
+        stream_values(tile);
     else
         plan->kernels->multiply(tile->row_end - begin, plan->v_pad, PE_KEY_BLOCK,
                                 tile->s + begin * PE_KEY_BLOCK, PE_KEY_BLOCK, 1,

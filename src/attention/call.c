@@ -68,6 +68,8 @@ static pe_status check_tensors(const pe_call *call, pe_error *error)
                        "most 2^40, 2^40 and 2^31",
                        (long long)a->q->seq_len, (long long)a->k->seq_len,
                        (long long)batch);
+    if (pe_tensor_same(a->k, a->out) || pe_tensor_same(a->v, a->out))
+        return pe_fail(error, PE_E_ARGUMENT, "out is k or v, must be another tensor");
     if ((status = pe_tensor_check_overlap(a->q, "q", a->out, "out", error)) != PE_OK ||
         (status = pe_tensor_check_overlap(a->k, "k", a->out, "out", error)) != PE_OK)
         return status;

@@ -28,8 +28,10 @@ static void attend(pe_tile *tile, int64_t begin, int64_t end)
     pe_walk walk;
     pe_walk_start(&walk, tile, begin, end);
     for (int64_t key; (key = pe_walk_next(&walk)) >= 0;) {
+        pe_walk after = walk;
         if (!pe_tile_block(tile, key, keys_in(tile, key)))
             continue;
+        tile->next = pe_walk_next(&after);
         if (pe_tile_is_nothing(tile, tile->max)) {
             tile->skipped++;
             continue;
@@ -264,10 +266,12 @@ static void work_others(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const pe_call *call = arg;
     const int64_t rows = call->tile_rows, pad = call->plan->v_pad;
+    const int64_t num_items = call->num_tiles * call->plan->spec.num_kv_heads;
     pe_tile tile;
     pe_tile_start(&tile, call, worker);
     for (int64_t i = begin; i < end; i++) {
-        const int64_t item = i / call->num_parts, part = i % call->num_parts;
+        /* All heads of a part before the next part: their keys lie side by side. */
+        const int64_t item = i % num_items, part = i / num_items;
         int64_t num_blocks;
         load_item(&tile, item);
         const int64_t nearest = nearest_part(&tile);

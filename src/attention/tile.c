@@ -60,6 +60,7 @@ void pe_tile_place(pe_tile *tile, const pe_call *call, pe_scratch *scratch)
     tile->key_at = pe_scratch_take(scratch, PE_KEY_BLOCK, f);
     tile->key_position = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(double));
     tile->keys = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(void *));
+    tile->ahead = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(void *));
     tile->values = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(void *));
     tile->raw_keys = pe_scratch_take(scratch, PE_KEY_BLOCK * plan->k_pad, f);
     tile->raw_values = pe_scratch_take(scratch, PE_KEY_BLOCK * plan->v_pad, f);

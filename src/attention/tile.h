@@ -42,6 +42,8 @@ typedef struct {
     double *key_position;        /* [PE_KEY_BLOCK] */
     const float *value_panel;    /* [PE_KEY_BLOCK][v_pad]; NULL when streaming */
     const void **keys, **values; /* [PE_KEY_BLOCK], streaming */
+    const void **ahead;          /* rows of the block after */
+    int64_t next;                /* its first key; -1: none */
     int keys_type, values_type;  /* index of dots and sums */
     uint64_t absent;             /* keys that lie on absent pages */
     int extra_is_ready;

@@ -44,6 +44,13 @@ typedef struct {
     int64_t out_row;
 } pe_softmax_block;
 
+/* What a streaming call should bring into the cache while it works: count rows of size
+ * bytes. */
+typedef struct {
+    const void *const *rows;
+    int64_t count, size;
+} pe_ahead;
+
 typedef struct pe_attention_kernels {
     pe_isa isa;
 
@@ -65,12 +72,14 @@ typedef struct pe_attention_kernels {
     void (*weights)(const pe_softmax_block *block);
 
     /* s[rows][PE_KEY_BLOCK] = q[rows][q_row] . key j for the keys [0, n), whose dim
-     * elements lie at keys[j], by dtype PE_F32, PE_F16, PE_BF16 (index dtype - 1). */
+     * elements lie at keys[j], by dtype PE_F32, PE_F16, PE_BF16 (index dtype - 1).
+     * ahead may be NULL. */
     void (*dots[3])(int64_t rows, const float *q, int64_t q_row,
-                    const void *const *keys, int64_t n, int64_t dim, float *s);
+                    const void *const *keys, int64_t n, int64_t dim, float *s,
+                    const pe_ahead *ahead);
     /* out[rows][out_row] += s[rows][PE_KEY_BLOCK] values, likewise. */
     void (*sums[3])(int64_t rows, const float *s, const void *const *values, int64_t n,
-                    int64_t dim, float *out, int64_t out_row);
+                    int64_t dim, float *out, int64_t out_row, const pe_ahead *ahead);
 
     /* y *= factor over n elements, a multiple of PE_COLUMN_GROUP. */
     void (*scale)(float *y, float factor, int64_t n);

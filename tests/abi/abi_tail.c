@@ -22,6 +22,7 @@ TAIL(pe_attention_spec, bias);
 TAIL(pe_bias_spec, max_distance);
 TAIL(pe_env, executor);
 TAIL(pe_freqs, reserved);
+TAIL(pe_kv_spec, capacity);
 TAIL(pe_learned_spec, embed_scale);
 TAIL(pe_rope_spec, freqs);
 TAIL(pe_sinusoidal_spec, table_len);
