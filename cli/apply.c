@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE_SIZE = 8 << 20, MAX_TABLE_LEN = 8192, NUM_TENSORS = 2 };
+enum { PIECE_SIZE = 512 << 10, MAX_TABLE_LEN = 8192, NUM_TENSORS = 2 };
 
 typedef struct apply_args {
     cli_rope_args rope;
