@@ -183,10 +183,11 @@ int cli_parse(const cli_verb *verb, int argc, char **argv, void *arguments,
     if (argc - optind < verb->num_operands)
         return cli_fail(CLI_USAGE, "%s is missing; see posenc %s --help",
                         verb->operands, verb->name);
-    if (argc - optind > verb->num_operands)
+    const int most = verb->num_operands + verb->num_optional;
+    if (argc - optind > most)
         return cli_fail(CLI_USAGE, "too many arguments from '%s' on",
-                        argv[optind + verb->num_operands]);
-    for (int i = 0; i < verb->num_operands; i++)
-        operands[i] = argv[optind + i];
+                        argv[optind + most]);
+    for (int i = 0; i < most; i++)
+        operands[i] = i < argc - optind ? argv[optind + i] : NULL;
     return CLI_CONTINUE;
 }

@@ -46,13 +46,15 @@ typedef struct cli_verb {
     const char *examples; /* command lines, one each */
     const cli_option *options;
     size_t num_options;
-    int num_operands;
+    int num_operands;                  /* that must be there */
+    int num_optional;                  /* that may follow */
     int (*run)(int argc, char **argv); /* argv[0] is the verb */
 } cli_verb;
 
 enum { CLI_CONTINUE = -1 };
 
-/* Fills arguments, which hold the defaults, and operands[verb->num_operands].
+/* Fills arguments, which hold the defaults, and operands[num_operands + num_optional]
+ * (NULL where an optional one is absent).
  * Returns CLI_CONTINUE, or an exit code: --help was printed, or the line was wrong. */
 int cli_parse(const cli_verb *verb, int argc, char **argv, void *arguments,
               const char **operands);

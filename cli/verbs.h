@@ -16,6 +16,7 @@ extern const cli_verb cli_verb_slopes;
 extern const cli_verb cli_verb_bias;
 extern const cli_verb cli_verb_positions;
 extern const cli_verb cli_verb_convert;
+extern const cli_verb cli_verb_identify;
 extern const cli_verb cli_verb_bench;
 extern const cli_verb cli_verb_cpu;
 

@@ -112,6 +112,7 @@ def make_weights(folder, rng):
     write("w_other", [("embed", "F32", (7, 3))])
     write("w_narrow", [(layer + "q_proj.weight", "F32", (90, 3))])
     write("w_kv", [(layer + "k_proj.weight", "F32", (96, 3))])
+    write("w_kv_noise", [(layer + "k_proj.weight", "F32", (96, 3))])
     write("w_packed", [(layer + "q_proj.qweight", "I64", (12, 96))])
     write("w_fused", [("h.0.attn.c_attn.weight", "F32", (160, 3))])
     with open(f"{folder}/w.safetensors", "rb") as file:
