@@ -127,6 +127,18 @@ def add_apply(args, result):
                             "met": line["memory_mib"] <= 128})
 
 
+def add_model_files(args, result):
+    mib, pairs = (256, 5) if args.quick else (1024, 5)
+    print("== measuring model files", file=sys.stderr)
+    done = subprocess.run([sys.executable, f"{HERE}/model_files.py",
+                           f"{args.build}/bin/posenc", args.build, str(mib), str(pairs)],
+                          stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        result["notes"].append("inspect and convert: could not be measured")
+        return
+    result["goals"] += json.loads(done.stdout)
+
+
 def main():
     args = arguments()
     result = own_rows(args)
@@ -134,6 +146,7 @@ def main():
     if not args.rows:
         add_peers(args, result)
         add_apply(args, result)
+        add_model_files(args, result)
     print(json.dumps(result, indent=1) if args.json else report.text(result))
 
 

@@ -136,15 +136,31 @@ static size_t take_char(pe_scan *scan, char *out)
     return 1;
 }
 
-/* Bytes up to the first that is not ASCII, ends the string or begins an escape. */
+/* 0x80 in each byte of x that is below low (at most 0x80) or has its high bit set. */
+static uint64_t below(uint64_t x, unsigned char low)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    return ((x - ones * low) | x) & (ones * 0x80);
+}
+
+/* Bytes up to the first that is not ASCII, ends the string or begins an escape.  Eight
+ * at a time, where one that is may be taken for one that is not, never otherwise. */
 static size_t plain_run(const pe_scan *scan)
 {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    const char *text = scan->text + scan->pos;
+    const size_t size = scan->size - scan->pos;
     size_t run = 0;
-    while (run < scan->size - scan->pos) {
-        const unsigned char c = (unsigned char)scan->text[scan->pos + run];
+    for (uint64_t x; size - run >= sizeof x; run += sizeof x) {
+        memcpy(&x, text + run, sizeof x);
+        if ((below(x, ' ') | below(x ^ (ones * '"'), 1) |
+             below(x ^ (ones * '\\'), 1)) != 0)
+            break;
+    }
+    for (; run < size; run++) {
+        const unsigned char c = (unsigned char)text[run];
         if (c < ' ' || c >= 0x80 || c == '"' || c == '\\')
             break;
-        run++;
     }
     return run;
 }
