@@ -342,7 +342,7 @@ void *pe_scratch_take(pe_scratch *scratch, int64_t count, size_t size)
     const size_t start = (scratch->used + 63) / 64 * 64;
     int64_t bytes, end;
     if (scratch->used == SIZE_MAX || !pe_mul_i64(count, (int64_t)size, &bytes) ||
-        start > INT64_MAX || !pe_add_i64((int64_t)start, bytes, &end) ||
+        (uint64_t)start > INT64_MAX || !pe_add_i64((int64_t)start, bytes, &end) ||
         (uint64_t)end > SIZE_MAX / 2) {
         scratch->used = SIZE_MAX;
         return NULL;
