@@ -22,6 +22,7 @@ static int measure(bench *b)
     bench_uses(b);
     bench_tables(b);
     bench_bias(b);
+    bench_attention(b);
     if (b->status == CLI_DONE && b->num_rows == 0)
         b->status = cli_fail(CLI_USAGE, "--rows is '%s', which no row has in its name",
                              b->only);
@@ -79,8 +80,9 @@ const cli_verb cli_verb_bench = {
     .summary = "how fast the kernels are here, against this machine's limits",
     .operands = "",
     .about =
-        "Measures rotation, tables, stores into a cache and softmax with ALiBi.\n"
-        "Every row takes turns with its limit: scaling the same bytes in place.\n"
+        "Measures rotation, tables, stores into a cache, softmax with ALiBi, and\n"
+        "attention.  Every row takes turns with its limit: scaling the same bytes in\n"
+        "place, for attention as many multiply-adds, or reading the cache.\n"
         "\n"
         "naive is the published shape of ggml's rope: a scalar table per tensor with\n"
         "sinf and cosf, then one pair after the other.  convert is scaling in place "

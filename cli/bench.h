@@ -78,10 +78,11 @@ void bench_failed(bench *b, const pe_error *error);
 
 /* The families, in the order of the report. */
 void bench_limit_rows(bench *b);
-void bench_rope(bench *b);   /* on the fly, row given, shapes */
-void bench_uses(bench *b);   /* store to a cache, instruction sets, threads */
-void bench_tables(bench *b); /* rows of cosines and sines */
-void bench_bias(bench *b);   /* softmax with ALiBi */
+void bench_rope(bench *b);      /* on the fly, row given, shapes */
+void bench_uses(bench *b);      /* store to a cache, instruction sets, threads */
+void bench_tables(bench *b);    /* rows of cosines and sines */
+void bench_bias(bench *b);      /* softmax with ALiBi */
+void bench_attention(bench *b); /* prefill, decode, gradients, blocks left out */
 void bench_peer_goals(bench *b);
 
 int bench_print_text(const bench *b);
