@@ -86,7 +86,7 @@ static int read_shape(cli_tensor *out, const cli_tensor_want *want)
         out->seq_len = shape[rank - 2];
         out->num_heads = shape[rank - 3];
     }
-    if (out->dim != want->head_dim)
+    if (want->head_dim != 0 && out->dim != want->head_dim)
         return cli_fail(CLI_FAILED, "%s: the last axis is %lld, must be head_dim (%d)",
                         out->in.name, (long long)out->dim, (int)want->head_dim);
     return rank == 2 ? CLI_DONE : check_heads(out, want);

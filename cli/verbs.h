@@ -19,5 +19,6 @@ extern const cli_verb cli_verb_convert;
 extern const cli_verb cli_verb_identify;
 extern const cli_verb cli_verb_bench;
 extern const cli_verb cli_verb_cpu;
+extern const cli_verb cli_verb_attend;
 
 #endif /* POSENC_CLI_VERBS_H */

@@ -271,10 +271,11 @@ void attention_case_init(attention_case *c, uint64_t seed, int flags)
 void attention_case_free(attention_case *c)
 {
     void *const arrays[] = {
-        c->q_ids,  c->k_ids,  c->far_q,    c->far_k,    c->k_lens, c->q_cu,
-        c->k_cu,   c->sinks,  c->lse,      c->norms,    c->scores, c->dots,
-        c->biases, c->values, c->factors,  c->probs,    c->exact,  c->exact_lse,
-        c->absent, c->work,   c->q_turned, c->k_turned, c->q_far,  c->k_far};
+        c->bias_sizes, c->q_ids,    c->k_ids,    c->far_q,     c->far_k,
+        c->k_lens,     c->q_cu,     c->k_cu,     c->sinks,     c->lse,
+        c->norms,      c->scores,   c->dots,     c->biases,    c->values,
+        c->factors,    c->probs,    c->exact,    c->exact_lse, c->absent,
+        c->work,       c->q_turned, c->k_turned, c->q_far,     c->k_far};
 
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
