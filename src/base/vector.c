@@ -41,31 +41,36 @@ void pe_vector_load(const pe_tensor *x, int64_t element, int64_t begin, int64_t 
     }
 }
 
+/* The largest magnitude of values; NaN if one is NaN. */
+static float largest_magnitude(const float *in, int64_t count)
+{
+    uint32_t top = 0; /* magnitudes compare as integers, NaNs above all */
+    for (int64_t i = 0; i < count; i++) {
+        const uint32_t magnitude = pe_f32_bits(in[i]) & 0x7fffffffu;
+        top = magnitude > top ? magnitude : top;
+    }
+    return pe_f32_from_bits(top);
+}
+
 /* Symmetric int8: the largest magnitude of a group becomes 127.  A group that holds a
  * NaN or an infinity cannot be told in int8: its scale becomes NaN, so that every value
  * of it reads back as NaN. */
 static void store_i8(const pe_tensor *y, int64_t e, int64_t count, const float *in)
 {
     const int64_t group = pe_tensor_group(y);
+    const float rounder =
+        0x1.8p23f; /* adding it rounds to whole numbers, ties to even */
+    int8_t *out = (int8_t *)y->data + e;
     for (int64_t g = 0; g < count; g += group) {
-        float top = 0;
-        int finite = 1;
-        for (int64_t i = g; i < g + group; i++) {
-            const uint32_t magnitude = pe_f32_bits(in[i]) & 0x7fffffffu;
-            const float size = pe_f32_from_bits(magnitude);
-            finite &= magnitude < 0x7f800000u;
-            top = size > top ? size : top;
-        }
-        const float scale = finite ? top / 127 : pe_f32_from_bits(0x7fc00000u);
+        const float top = largest_magnitude(in + g, group);
+        const float scale = top <= FLT_MAX ? top / 127 : pe_f32_from_bits(0x7fc00000u);
+        /* The reciprocal of a subnormal scale overflows; bring both into range. */
+        const float lift = scale < 0x1p-100f ? 0x1p100f : 1;
+        const float steps = scale > 0 ? 1 / (scale * lift) : 0;
         y->scales[(e + g) / group] = scale;
         for (int64_t i = g; i < g + group; i++) {
-            int8_t q = 0;
-            if (finite && scale > 0) {
-                const float v = in[i] / scale; /* at most 127 but for rounding */
-                const float r = v < 0 ? v - 0.5f : v + 0.5f;
-                q = (int8_t)(r > 127 ? 127 : r < -127 ? -127 : r);
-            }
-            ((int8_t *)y->data)[e + i] = q;
+            const float v = scale > 0 ? in[i] * lift * steps + rounder : rounder;
+            out[i] = (int8_t)(pe_f32_bits(v) - pe_f32_bits(rounder));
         }
     }
 }
