@@ -17,7 +17,7 @@ static const cli_verb *const verbs[] = {
     &cli_verb_inspect, &cli_verb_presets, &cli_verb_freqs,    &cli_verb_table,
     &cli_verb_apply,   &cli_verb_slopes,  &cli_verb_bias,     &cli_verb_positions,
     &cli_verb_attend,  &cli_verb_convert, &cli_verb_identify, &cli_verb_bench,
-    &cli_verb_cpu};
+    &cli_verb_cpu,     &cli_verb_lesson};
 
 static const char *verb_name(void *context, size_t index)
 {

@@ -20,5 +20,6 @@ extern const cli_verb cli_verb_identify;
 extern const cli_verb cli_verb_bench;
 extern const cli_verb cli_verb_cpu;
 extern const cli_verb cli_verb_attend;
+extern const cli_verb cli_verb_lesson;
 
 #endif /* POSENC_CLI_VERBS_H */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * terminal.h - what the reader's screen and locale can show
+ *
+ * The locale is read from the environment and never set: numbers keep their decimal
+ * point. */
+#ifndef POSENC_CLI_TERMINAL_H
+#define POSENC_CLI_TERMINAL_H
+
+#include "cli.h"
+
+/* Columns of the terminal on stdout, else of the variable COLUMNS, else 80; at least
+ * 20 and at most 1000. */
+int cli_columns(void);
+
+/* Whether the locale's characters are UTF-8, by the first of LC_ALL, LC_CTYPE and LANG
+ * that is set. */
+int cli_is_utf8(void);
+
+/* Whether messages are wanted in the language, "ko", by LC_ALL, LC_MESSAGES and LANG. */
+int cli_speaks(const char *language);
+
+/* Columns that UTF-8 text takes up: 2 for East Asian wide characters, 0 for combining
+ * ones.  A byte that is no UTF-8 takes one. */
+int cli_width(const char *text, size_t size);
+
+#endif /* POSENC_CLI_TERMINAL_H */
