@@ -32,7 +32,7 @@ typedef struct apply_job {
     cli_rope rope;
     cli_positions positions;
     cli_tensor tensors[NUM_TENSORS];
-    cli_npy_out outputs[NUM_TENSORS];
+    cli_file_out outputs[NUM_TENSORS];
     cli_progress progress;
     char *buffer; /* PIECE_SIZE */
 } apply_job;
@@ -119,7 +119,7 @@ static int rotate_piece(apply_job *job, int which, const pe_positions *whole,
     if (pe_rope_apply(job->rope.plan, &at, &x, &x, &error) != PE_OK)
         return cli_fail_with(t->in.name, &error);
     cli_progress_add(&job->progress, p->outer * p->inner);
-    return cli_npy_write(&job->outputs[which], job->buffer, size);
+    return cli_file_write(&job->outputs[which], job->buffer, size);
 }
 
 static int64_t at_most(int64_t a, int64_t b)
@@ -187,7 +187,7 @@ static int work(apply_job *job)
             status = rotate(job, i);
     for (int i = 0; i < NUM_TENSORS && status == CLI_DONE; i++)
         if (job->args->inputs[i] != NULL) {
-            status = cli_npy_commit(&job->outputs[i]);
+            status = cli_file_commit(&job->outputs[i]);
             if (status == CLI_DONE)
                 report(job, i);
         }
@@ -227,7 +227,7 @@ static int apply(apply_args *args, const char *argument)
             job.buffer != NULL ? work(&job) : cli_fail(CLI_FAILED, "out of memory");
     }
     for (int i = 0; i < NUM_TENSORS; i++) {
-        cli_npy_discard(&job.outputs[i]);
+        cli_file_discard(&job.outputs[i]);
         cli_tensor_close(&job.tensors[i]);
     }
     cli_positions_close(&job.positions);

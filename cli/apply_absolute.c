@@ -20,7 +20,7 @@ typedef struct add_job {
     cli_absolute absolute;
     cli_positions positions;
     cli_tensor x;
-    cli_npy_out out;
+    cli_file_out out;
     cli_progress progress;
     char *buffer; /* PIECE_SIZE */
 } add_job;
@@ -45,7 +45,7 @@ static int add_piece(add_job *job, const pe_positions *whole, int64_t row,
     if (pe_absolute_add(job->absolute.plan, &at, &piece, &piece, &error) != PE_OK)
         return cli_fail_with(x->in.name, &error);
     cli_progress_add(&job->progress, count);
-    return cli_npy_write(&job->out, job->buffer, size);
+    return cli_file_write(&job->out, job->buffer, size);
 }
 
 static int add(add_job *job, const pe_positions *at)
@@ -116,7 +116,7 @@ static int work(add_job *job, const cli_model *model)
     if (status == CLI_DONE)
         status = add(job, &at);
     if (status == CLI_DONE)
-        status = cli_npy_commit(&job->out);
+        status = cli_file_commit(&job->out);
     if (status == CLI_DONE)
         report(job);
     return status;
@@ -128,7 +128,7 @@ int cli_apply_absolute(const cli_model *model, const cli_apply_absolute_args *ar
     if (job.buffer == NULL)
         return cli_fail(CLI_FAILED, "out of memory");
     int status = work(&job, model);
-    cli_npy_discard(&job.out);
+    cli_file_discard(&job.out);
     cli_tensor_close(&job.x);
     cli_positions_close(&job.positions);
     cli_absolute_close(&job.absolute);

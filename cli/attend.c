@@ -174,16 +174,16 @@ static int compute(attend_job *job)
 static int write_file(const char *path, int32_t rank, const int64_t *shape,
                       const float *data)
 {
-    cli_npy_out out = {NULL, NULL, NULL};
+    cli_file_out out = {NULL, NULL, NULL};
     size_t count = 1;
     for (int32_t i = 0; i < rank; i++)
         count *= (size_t)shape[i];
     int status = cli_npy_create(&out, path, "<f4", rank, shape);
     if (status == CLI_DONE)
-        status = cli_npy_write(&out, data, count * sizeof *data);
+        status = cli_file_write(&out, data, count * sizeof *data);
     if (status == CLI_DONE)
-        status = cli_npy_commit(&out);
-    cli_npy_discard(&out);
+        status = cli_file_commit(&out);
+    cli_file_discard(&out);
     return status;
 }
 

@@ -104,16 +104,16 @@ static void print_text(const block *b)
 
 static int write_npy(const block *b, const char *path)
 {
-    cli_npy_out out;
+    cli_file_out out;
     const int64_t shape[3] = {b->heads, b->num_queries, b->num_keys};
     int status = cli_npy_create(&out, path, "<f4", 3, shape);
     if (status == CLI_DONE)
-        status =
-            cli_npy_write(&out, b->values,
-                          (size_t)(shape[0] * shape[1] * shape[2]) * sizeof *b->values);
+        status = cli_file_write(&out, b->values,
+                                (size_t)(shape[0] * shape[1] * shape[2]) *
+                                    sizeof *b->values);
     if (status == CLI_DONE)
-        status = cli_npy_commit(&out);
-    cli_npy_discard(&out);
+        status = cli_file_commit(&out);
+    cli_file_discard(&out);
     return status;
 }
 

@@ -31,7 +31,7 @@ static int check_inputs(const char *path, const char *const *inputs, size_t num_
     return CLI_DONE;
 }
 
-int cli_folder_create(cli_npy_out *out, const char *folder, const char *name,
+int cli_folder_create(cli_file_out *out, const char *folder, const char *name,
                       const pe_weight *like, const char *const *inputs,
                       size_t num_inputs)
 {

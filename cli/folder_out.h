@@ -15,7 +15,7 @@ int cli_folder_make(const char *path);
 
 /* folder/name, with the dtype and shape of a tensor.  Writing over one of the inputs,
  * NULL where there is none, would destroy what cannot be made again: refused. */
-int cli_folder_create(cli_npy_out *out, const char *folder, const char *name,
+int cli_folder_create(cli_file_out *out, const char *folder, const char *name,
                       const pe_weight *like, const char *const *inputs,
                       size_t num_inputs);
 

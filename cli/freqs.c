@@ -78,15 +78,15 @@ static void print_text(const cli_model *model, const cli_rope *rope)
 
 static int write_npy(const char *path, const pe_rope_info *info)
 {
-    cli_npy_out out;
+    cli_file_out out;
     int64_t shape[1] = {info->num_pairs};
     int status = cli_npy_create(&out, path, "<f8", 1, shape);
     if (status == CLI_DONE)
-        status = cli_npy_write(&out, info->inv_freq,
-                               (size_t)info->num_pairs * sizeof *info->inv_freq);
+        status = cli_file_write(&out, info->inv_freq,
+                                (size_t)info->num_pairs * sizeof *info->inv_freq);
     if (status == CLI_DONE)
-        status = cli_npy_commit(&out);
-    cli_npy_discard(&out);
+        status = cli_file_commit(&out);
+    cli_file_discard(&out);
     return status;
 }
 

@@ -65,15 +65,15 @@ static void print_text(const cli_bias *bias, cli_range heads, const float *slope
 
 static int write_npy(const char *path, cli_range heads, const float *slopes)
 {
-    cli_npy_out out;
+    cli_file_out out;
     const int64_t shape[1] = {heads.end - heads.begin};
     int status = cli_npy_create(&out, path, "<f4", 1, shape);
     if (status == CLI_DONE)
-        status = cli_npy_write(&out, slopes + heads.begin,
-                               (size_t)shape[0] * sizeof *slopes);
+        status = cli_file_write(&out, slopes + heads.begin,
+                                (size_t)shape[0] * sizeof *slopes);
     if (status == CLI_DONE)
-        status = cli_npy_commit(&out);
-    cli_npy_discard(&out);
+        status = cli_file_commit(&out);
+    cli_file_discard(&out);
     return status;
 }
 

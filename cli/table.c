@@ -67,7 +67,7 @@ static int print_rows(piece *p, cli_range range, int is_csv)
 /* (2, positions, pairs): all of cos, then all of sin. */
 static int write_npy(piece *p, cli_range range, const char *path)
 {
-    cli_npy_out out;
+    cli_file_out out;
     int64_t shape[3] = {2, range.end - range.begin, p->pairs};
     int status = cli_npy_create(&out, path, "<f4", 3, shape);
     for (int half = 0; half < 2; half++)
@@ -75,12 +75,12 @@ static int write_npy(piece *p, cli_range range, const char *path)
              begin += p->rows) {
             status = fill(p, begin, range.end);
             if (status == CLI_DONE)
-                status = cli_npy_write(&out, half == 0 ? p->cos : p->sin,
-                                       (size_t)(p->rows * p->pairs) * sizeof(float));
+                status = cli_file_write(&out, half == 0 ? p->cos : p->sin,
+                                        (size_t)(p->rows * p->pairs) * sizeof(float));
         }
     if (status == CLI_DONE)
-        status = cli_npy_commit(&out);
-    cli_npy_discard(&out);
+        status = cli_file_commit(&out);
+    cli_file_discard(&out);
     return status;
 }
 

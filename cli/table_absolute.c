@@ -58,19 +58,19 @@ static int print_rows(piece *p, cli_range range, int is_csv)
 
 static int write_npy(piece *p, cli_range range, const char *path)
 {
-    cli_npy_out out;
+    cli_file_out out;
     const int64_t shape[2] = {range.end - range.begin, p->absolute->model_dim};
     int status = cli_npy_create(&out, path, "<f4", 2, shape);
     for (int64_t begin = range.begin; status == CLI_DONE && begin < range.end;
          begin += p->rows) {
         status = fill(p, begin, range.end);
         if (status == CLI_DONE)
-            status = cli_npy_write(&out, p->values,
-                                   (size_t)(p->rows * shape[1]) * sizeof(float));
+            status = cli_file_write(&out, p->values,
+                                    (size_t)(p->rows * shape[1]) * sizeof(float));
     }
     if (status == CLI_DONE)
-        status = cli_npy_commit(&out);
-    cli_npy_discard(&out);
+        status = cli_file_commit(&out);
+    cli_file_discard(&out);
     return status;
 }
 

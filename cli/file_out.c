@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * file_out.c - writing a file piece by piece
+ */
+#include "file_out.h"
+
+#include "pending.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int fail_write(const cli_file_out *out)
+{
+    int reason = errno;
+    if (out->file == stdout && reason == EPIPE)
+        return CLI_FAILED;
+    return cli_fail(CLI_FAILED, "%s could not be written: %s", out->path,
+                    reason ? strerror(reason) : "write error");
+}
+
+/* A device or a pipe, which a new file must not replace. */
+static int is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+int cli_file_create(cli_file_out *out, const char *path, int is_binary)
+{
+    *out = (cli_file_out){0};
+    out->path = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
+    if (strcmp(path, "-") == 0) {
+        out->file = stdout;
+        if (out->path != NULL && is_binary && isatty(STDOUT_FILENO)) {
+            cli_file_discard(out);
+            return cli_fail(CLI_USAGE, "-o - writes binary data: redirect it");
+        }
+    } else if (is_special(path)) {
+        out->file = fopen(path, "wb");
+    } else {
+        out->temporary = cli_pending_add(path);
+        if (out->temporary != NULL)
+            out->file = fopen(out->temporary, "wbx");
+        else
+            errno = ENOMEM;
+    }
+    if (out->path == NULL) {
+        cli_file_discard(out);
+        return cli_fail(CLI_FAILED, "out of memory");
+    }
+    int status = out->file ? CLI_DONE : fail_write(out);
+    if (status != CLI_DONE)
+        cli_file_discard(out);
+    return status;
+}
+
+int cli_file_write(cli_file_out *out, const void *data, size_t size)
+{
+    errno = 0;
+    return fwrite(data, 1, size, out->file) == size ? CLI_DONE : fail_write(out);
+}
+
+int cli_file_commit(cli_file_out *out)
+{
+    int status = CLI_DONE;
+    errno = 0;
+    int failed = out->file == stdout ? fflush(stdout) : fclose(out->file);
+    if (failed == 0 && out->temporary != NULL)
+        failed = cli_pending_rename(out->temporary, out->path);
+    if (failed != 0)
+        status = fail_write(out);
+    out->file = NULL;
+    cli_file_discard(out);
+    return status;
+}
+
+void cli_file_discard(cli_file_out *out)
+{
+    if (out->file != NULL && out->file != stdout)
+        (void)fclose(out->file);
+    cli_pending_drop(out->temporary);
+    free(out->path);
+    *out = (cli_file_out){0};
+}
