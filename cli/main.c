@@ -13,16 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const cli_verb *const verbs[] = {
-    &cli_verb_inspect, &cli_verb_presets, &cli_verb_freqs,    &cli_verb_table,
-    &cli_verb_apply,   &cli_verb_slopes,  &cli_verb_bias,     &cli_verb_positions,
-    &cli_verb_attend,  &cli_verb_convert, &cli_verb_identify, &cli_verb_bench,
-    &cli_verb_cpu,     &cli_verb_lesson};
-
 static const char *verb_name(void *context, size_t index)
 {
     (void)context;
-    return index < CLI_COUNT(verbs) ? verbs[index]->name : NULL;
+    return index < cli_num_verbs ? cli_verbs[index]->name : NULL;
 }
 
 static int print_overview(void)
@@ -30,8 +24,8 @@ static int print_overview(void)
     (void)fputs("posenc - positional encodings of transformers, exact, from a model's "
                 "configuration\n\nUsage: posenc VERB ...\n\nVerbs:\n",
                 stdout);
-    for (size_t i = 0; i < CLI_COUNT(verbs); i++)
-        (void)printf("  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+    for (size_t i = 0; i < cli_num_verbs; i++)
+        (void)printf("  %-10s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);
     (void)fputs("\nposenc VERB --help (or posenc help VERB) explains a verb; posenc "
                 "--version.\nExit code: 0 done, 1 the answer is no or the work failed, "
                 "2 wrong usage.\n\nExample:\n  posenc inspect llama-3.1-8b\n",
@@ -49,9 +43,9 @@ static int print_version(void)
 
 static const cli_verb *find_verb(const char *name)
 {
-    for (size_t i = 0; i < CLI_COUNT(verbs); i++)
-        if (strcmp(verbs[i]->name, name) == 0)
-            return verbs[i];
+    for (size_t i = 0; i < cli_num_verbs; i++)
+        if (strcmp(cli_verbs[i]->name, name) == 0)
+            return cli_verbs[i];
     return NULL;
 }
 

@@ -40,10 +40,11 @@ typedef struct cli_option {
 
 typedef struct cli_verb {
     const char *name;
-    const char *summary;  /* one line for posenc --help */
-    const char *operands; /* "MODEL", or "" */
-    const char *about;    /* paragraphs, lines broken by hand */
-    const char *examples; /* command lines, one each */
+    const char *summary;     /* one line for posenc --help */
+    const char *operands;    /* "MODEL", or "" */
+    const char *about;       /* paragraphs, lines broken by hand */
+    const char *examples;    /* command lines, one each */
+    const cli_choice *kinds; /* what the operand may be; NULL: no such list */
     const cli_option *options;
     size_t num_options;
     int num_operands;                  /* that must be there */

@@ -154,16 +154,17 @@ static void print_text(const cli_built *b, int64_t pad)
 
 static int write_npy(const char *path, const cli_built *b)
 {
-    cli_npy_out out;
+    cli_file_out out;
     const int64_t lines = b->axes * b->rows;
     const int64_t shape[2] = {lines, b->len};
     int status = cli_npy_create(&out, path, "<i8", lines > 1 ? 2 : 1,
                                 lines > 1 ? shape : shape + 1);
     if (status == CLI_DONE)
-        status = cli_npy_write(&out, b->ids, (size_t)(lines * b->len) * sizeof *b->ids);
+        status =
+            cli_file_write(&out, b->ids, (size_t)(lines * b->len) * sizeof *b->ids);
     if (status == CLI_DONE)
-        status = cli_npy_commit(&out);
-    cli_npy_discard(&out);
+        status = cli_file_commit(&out);
+    cli_file_discard(&out);
     return status;
 }
 
@@ -279,6 +280,7 @@ const cli_verb cli_verb_positions = {
                 "posenc positions mrope --runs 3,1x2x3,2\n"
                 "posenc positions shard --seq-len 16 --rank 0 --ranks 2\n"
                 "posenc positions grid --grid 4x6 --merge 2",
+    .kinds = cli_build_names,
     .options = options,
     .num_options = CLI_COUNT(options),
     .num_operands = 1,

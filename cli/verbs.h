@@ -21,5 +21,10 @@ extern const cli_verb cli_verb_bench;
 extern const cli_verb cli_verb_cpu;
 extern const cli_verb cli_verb_attend;
 extern const cli_verb cli_verb_lesson;
+extern const cli_verb cli_verb_plot;
+
+/* In the order of posenc --help. */
+extern const cli_verb *const cli_verbs[];
+extern const size_t cli_num_verbs;
 
 #endif /* POSENC_CLI_VERBS_H */

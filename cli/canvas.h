@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * canvas.h - figures as SVG, as CSV, and as lines of a terminal
+ */
+#ifndef POSENC_CLI_CANVAS_H
+#define POSENC_CLI_CANVAS_H
+
+#include "figure.h"
+#include "screen.h"
+
+/* Whether out could take it is for the caller to ask; CLI_FAILED: out of memory. */
+int cli_figure_svg(const cli_figure *figure, FILE *out);
+int cli_figure_text(const cli_figure *figure, const cli_screen *screen, FILE *out);
+void cli_figure_csv(const cli_figure *figure, FILE *out);
+
+#endif /* POSENC_CLI_CANVAS_H */
