@@ -20,6 +20,7 @@ extern const cli_verb cli_verb_identify;
 extern const cli_verb cli_verb_bench;
 extern const cli_verb cli_verb_cpu;
 extern const cli_verb cli_verb_attend;
+extern const cli_verb cli_verb_compare;
 extern const cli_verb cli_verb_lesson;
 extern const cli_verb cli_verb_plot;
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * compare_out.c - compare's report
+ *
+ * Text shows three digits, JSON all that a float holds. */
+#include "compare_out.h"
+
+#include "file_out.h"
+#include "report.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Float arithmetic: changes below this are rounding. */
+static const double nothing = 1e-5;
+
+static const float *row(const cmp_report *r, const float *x, int64_t i)
+{
+    return x + (r->head * r->problem->tokens + i) * r->problem->tokens;
+}
+
+static void print_matrices(const cmp_report *r, int m)
+{
+    const int64_t n = r->problem->tokens;
+    (void)printf("  %-*s  probabilities\n", (int)(7 * n), "scores");
+    for (int64_t i = 0; i < n; i++) {
+        const float *scores = row(r, r->here[m].scores, i);
+        const float *probs = row(r, r->here[m].probs, i);
+        (void)fputs("  ", stdout);
+        for (int64_t j = 0; j < n; j++)
+            if (j <= i)
+                (void)printf("%7.3f", (double)scores[j]);
+            else
+                (void)printf("%7s", ".");
+        (void)fputs("  ", stdout);
+        for (int64_t j = 0; j < n; j++)
+            if (j <= i)
+                (void)printf("%6.3f", (double)probs[j]);
+            else
+                (void)printf("%6s", ".");
+        (void)putchar('\n');
+    }
+    const int64_t dim = r->problem->dim;
+    const float *out = r->here[m].out + ((n - 1) * r->problem->heads + r->head) * dim;
+    (void)fputs("  output of the last token", stdout);
+    for (int64_t d = 0; d < dim && d < 8; d++)
+        (void)printf(" %.3f", (double)out[d]);
+    (void)printf("%s\n\n", dim > 8 ? " ..." : "");
+}
+
+static void print_change(double change)
+{
+    if (isnan(change))
+        (void)printf("%-22s", "no: refused");
+    else if (change < nothing)
+        (void)printf("%-22s", "yes");
+    else
+        (void)printf("no, by up to %-9.3f", change);
+}
+
+static void print_past(const cmp_report *r, int m)
+{
+    if (r->past[m].is_refused)
+        (void)printf("refused: %s\n", r->past[m].message);
+    else if (r->tests[m].pairs > 0)
+        (void)printf("computed; %lld of %lld pairs enter angles never seen\n",
+                     (long long)r->tests[m].unseen, (long long)r->tests[m].pairs);
+    else if (m == CMP_ALIBI)
+        (void)puts("computed; distances within reach stay as they were");
+    else
+        (void)puts("computed; nothing depends on it");
+}
+
+int cmp_print_text(const cmp_report *r)
+{
+    const cmp_problem *p = r->problem;
+    (void)printf("%lld tokens, head %lld of %lld, %lld wide, causal\n\n",
+                 (long long)p->tokens, (long long)r->head, (long long)p->heads,
+                 (long long)p->dim);
+    for (int m = 0; m < CMP_METHODS; m++) {
+        (void)printf("%s: %s\n", cmp_names[m], cmp_places[m]);
+        print_matrices(r, m);
+    }
+    (void)printf("%-11s %-22s%-22s%s\n", "", "scores survive", "outputs only",
+                 "at positions from");
+    (void)printf("%-11s %-22s%-22s%lld, the trained length\n", "", "moving all by 3",
+                 "shuffle with tokens", (long long)p->trained);
+    for (int m = 0; m < CMP_METHODS; m++) {
+        (void)printf("%-12s", cmp_names[m]);
+        print_change(r->tests[m].shift);
+        print_change(r->tests[m].shuffle);
+        print_past(r, m);
+    }
+    return CLI_DONE;
+}
+
+int cmp_print_json(const cmp_report *r)
+{
+    const cmp_problem *p = r->problem;
+    const int64_t pairs = p->heads * p->tokens * p->tokens;
+    json_object *report = cli_json_start("posenc.compare/1");
+    json_object *methods = json_object_new_array();
+    cli_json_integer(report, "tokens", p->tokens);
+    cli_json_integer(report, "heads", p->heads);
+    cli_json_integer(report, "dim", p->dim);
+    cli_json_integer(report, "trained", p->trained);
+    for (int m = 0; m < CMP_METHODS; m++) {
+        json_object *method = json_object_new_object();
+        cli_json_text(method, "method", cmp_names[m]);
+        cli_json_text(method, "adds", cmp_places[m]);
+        json_object_object_add(method, "probabilities",
+                               cli_json_floats(r->here[m].probs, pairs));
+        json_object_object_add(
+            method, "outputs",
+            cli_json_floats(r->here[m].out, p->tokens * p->heads * p->dim));
+        if (!isnan(r->tests[m].shift))
+            cli_json_number(method, "change_when_shifted", r->tests[m].shift);
+        cli_json_number(method, "change_when_shuffled", r->tests[m].shuffle);
+        if (r->past[m].is_refused)
+            cli_json_text(method, "past_trained_length", r->past[m].message);
+        if (r->tests[m].pairs > 0)
+            cli_json_integer(method, "pairs_with_unseen_angles", r->tests[m].unseen);
+        json_object_array_add(methods, method);
+    }
+    json_object_object_add(report, "methods", methods);
+    return cli_json_print(report);
+}
+
+/* One square for each method, dark where the probability is high. */
+static void draw(const cmp_report *r, FILE *file)
+{
+    enum { CELL = 24, GAP = 40, TOP = 40 };
+    const int n = (int)r->problem->tokens, step = n * CELL + GAP;
+    (void)fprintf(file,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+                  "height=\"%d\" font-family=\"sans-serif\" font-size=\"14\">\n",
+                  CMP_METHODS * step, n * CELL + TOP + 10);
+    for (int m = 0; m < CMP_METHODS; m++) {
+        (void)fprintf(file, "<text x=\"%d\" y=\"24\">%s</text>\n", m * step + GAP / 2,
+                      cmp_names[m]);
+        for (int i = 0; i < n; i++)
+            for (int j = 0; j <= i; j++)
+                (void)fprintf(file,
+                              "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
+                              "fill=\"#14508c\" fill-opacity=\"%.3f\" "
+                              "stroke=\"#ccc\"/>\n",
+                              m * step + GAP / 2 + j * CELL, TOP + i * CELL, CELL, CELL,
+                              (double)row(r, r->here[m].probs, i)[j]);
+    }
+    (void)fputs("</svg>\n", file);
+}
+
+int cmp_write_svg(const cmp_report *r, const char *path)
+{
+    cli_file_out out = {NULL, NULL, NULL};
+    int status = cli_file_create(&out, path, 0);
+    if (status == CLI_DONE) {
+        draw(r, out.file);
+        status = cli_file_commit(&out);
+    }
+    cli_file_discard(&out);
+    return status;
+}
