@@ -63,12 +63,12 @@ static int add_rule(cli_rules *rules, const pe_rope_spec *spec, const char *pres
     if (pe_rope_create(&plan, spec, NULL, &error) != PE_OK)
         return CLI_DONE;
     const pe_rope_info *info = pe_rope_get_info(plan);
-    cli_rule *rule = rules->items;
-    const cli_rule *end = rules->items + rules->count;
-    while (rule < end && !is_same(rules, rule, info, spec->pairs.rotary_start))
-        rule++;
+    cli_rule *rule = NULL;
+    for (size_t i = 0; i < rules->count && rule == NULL; i++)
+        if (is_same(rules, &rules->items[i], info, spec->pairs.rotary_start))
+            rule = &rules->items[i];
     int status = CLI_DONE;
-    if (rule == end) {
+    if (rule == NULL) {
         cli_rule *wider =
             realloc(rules->items, (rules->count + 1) * sizeof *rules->items);
         double *copy = malloc((size_t)info->num_pairs * sizeof *copy);
