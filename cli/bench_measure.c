@@ -116,7 +116,7 @@ bench_row *bench_measure(bench *b, const char *id, double bytes, double flops,
 {
     static double times[BENCH_SIDES + 1][MAX_ROUNDS];
     const double sample_ns = b->quick ? 4e4 : 1e5;
-    const double budget_ns = b->quick ? 4e8 : 3e9;
+    const double budget_ns = b->quick ? 2.5e8 : 3e9;
     const clockid_t clock = b->by_wall ? CLOCK_MONOTONIC : CLOCK_THREAD_CPUTIME_ID;
     int64_t repeats[BENCH_SIDES + 1];
     bench_row *row = b->status == CLI_DONE ? new_row(b, id) : NULL;

@@ -232,6 +232,7 @@ static void measure_shape(bench *b, int dtype, const shape_case *c, int64_t toke
 
 void bench_rope(bench *b)
 {
+    bench_naive_start();
     measure_lengths(b);
     goals_against_naive(b, "naive");
     goals_against_limit(b);

@@ -26,7 +26,7 @@ def arguments(*more):
         parser.add_argument(name)
     args = parser.parse_args()
     args.tokens = [1, 32, 512, 4096] + ([] if args.quick else [32768])
-    args.seconds = 0.4 if args.quick else 3.0
+    args.seconds = 0.2 if args.quick else 3.0
     return args
 
 
