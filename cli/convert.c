@@ -4,11 +4,9 @@
  *
  * A folder is converted shard by shard.  Outputs get their names when all of them are
  * whole. */
-#include "convert_file.h"
-#include "model_arg.h"
+#include "convert_job.h"
 #include "names.h"
 #include "pending.h"
-#include "report.h"
 #include "verbs.h"
 
 #include <dirent.h>
@@ -19,28 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-typedef struct convert_args {
-    const char *output, *config;
-    int32_t to, from, qkv, dry_run, check, list, json;
-    int64_t head_dim, rotary_dim, heads, kv_heads;
-} convert_args;
-
-/* A file to write: converted, or copied as it is. */
-typedef struct convert_item {
-    char *input, *output, *temporary;
-    int32_t is_copied;
-    int64_t num_tensors, num_changed, size, changed_size;
-} convert_item;
-
-typedef struct convert_job {
-    const convert_args *args;
-    cli_model model; /* model NULL: dims are stated */
-    cli_convert_rule rule;
-    convert_item *items;
-    size_t num_items;
-    json_object *files; /* of --json */
-} convert_job;
 
 static const cli_choice qkv_names[] = {
     {"concat", CLI_QKV_CONCAT}, {"grouped", CLI_QKV_GROUPED}, {NULL, 0}};
@@ -66,9 +42,9 @@ static char *join(const char *folder, const char *name)
     return path;
 }
 
-static int add_item(convert_job *job, char *input, char *output, int is_copied)
+static int add_item(cli_convert_job *job, char *input, char *output, int is_copied)
 {
-    convert_item *wider =
+    cli_convert_item *wider =
         realloc(job->items, (job->num_items + 1) * sizeof *job->items);
     if (wider == NULL || input == NULL || (output == NULL && job->args->output)) {
         free(input);
@@ -77,17 +53,17 @@ static int add_item(convert_job *job, char *input, char *output, int is_copied)
     }
     job->items = wider;
     job->items[job->num_items++] =
-        (convert_item){.input = input, .output = output, .is_copied = is_copied};
+        (cli_convert_item){.input = input, .output = output, .is_copied = is_copied};
     return CLI_DONE;
 }
 
 static int by_input(const void *a, const void *b)
 {
-    const convert_item *x = a, *y = b;
+    const cli_convert_item *x = a, *y = b;
     return strcmp(x->input, y->input);
 }
 
-static int list_folder(convert_job *job, const char *path)
+static int list_folder(cli_convert_job *job, const char *path)
 {
     int status = CLI_DONE;
     DIR *folder = opendir(path);
@@ -108,7 +84,7 @@ static int list_folder(convert_job *job, const char *path)
     return status;
 }
 
-static int list_inputs(convert_job *job, const char *path)
+static int list_inputs(cli_convert_job *job, const char *path)
 {
     const char *output = job->args->output;
     if (!is_folder(path))
@@ -122,9 +98,9 @@ static int list_inputs(convert_job *job, const char *path)
 }
 
 /* The config beside the weights, unless --config names another or dims are stated. */
-static int open_model(convert_job *job, const char *path)
+static int open_model(cli_convert_job *job, const char *path)
 {
-    const convert_args *args = job->args;
+    const cli_convert_args *args = job->args;
     const char *config = args->config;
     if (config == NULL && is_folder(path) && args->head_dim == 0)
         config = path;
@@ -137,9 +113,9 @@ static int open_model(convert_job *job, const char *path)
     return cli_model_open(&job->model, config, 0);
 }
 
-static int make_rule(convert_job *job)
+static int make_rule(cli_convert_job *job)
 {
-    const convert_args *args = job->args;
+    const cli_convert_args *args = job->args;
     const pe_model *model = job->model.model;
     cli_convert_rule *rule = &job->rule;
     *rule = (cli_convert_rule){.model = model,
@@ -174,75 +150,7 @@ static int make_rule(convert_job *job)
     return CLI_DONE;
 }
 
-static void print_tensor(const convert_job *job, const cli_convert_tensor *t,
-                         json_object *list)
-{
-    const pe_weight *w = t->weight;
-    if (t->kind == CLI_ROWS_KEPT)
-        return;
-    if (list != NULL) {
-        json_object *item = json_object_new_object();
-        cli_json_text(item, "name", w->name);
-        cli_json_text(item, "dtype", w->dtype_name);
-        cli_json_set_integer(item, "rows", t->num_rows);
-        cli_json_text(item, "role", t->role);
-        cli_json_text(item, "skipped", t->reason);
-        if (t->role != NULL) {
-            cli_json_set_integer(item, "head_dim", t->head_dim);
-            cli_json_set_integer(item, "rotary_start", t->pairs.rotary_start);
-            cli_json_set_integer(item, "rotary_dim",
-                                 t->pairs.rotary_dim ? t->pairs.rotary_dim
-                                                     : t->head_dim);
-            cli_json_set_integer(item, "heads", t->num_heads);
-        }
-        json_object_array_add(list, item);
-    } else if (job->args->dry_run && t->role != NULL) {
-        (void)printf("  %-11s %s, %s, %lld rows\n", t->role, w->name, w->dtype_name,
-                     (long long)t->num_rows);
-    } else if (job->args->dry_run) {
-        (void)printf("  %-11s %s: %s\n", "kept", w->name, t->reason);
-    }
-}
-
-/* One head is enough: the others follow the same order. */
-static int print_rows(const cli_convert_tensor *t)
-{
-    const int64_t count = t->kind == CLI_ROWS_TAIL ? t->num_rows : t->head_dim;
-    int64_t *rows = calloc((size_t)t->num_rows, sizeof *rows);
-    if (rows == NULL)
-        return cli_fail(CLI_FAILED, "out of memory");
-    const int status = cli_convert_rows(t, 0, rows);
-    if (status == CLI_DONE) {
-        (void)printf("%s: each %s's rows come from\n", t->weight->name,
-                     t->kind == CLI_ROWS_TAIL ? "tensor" : "head");
-        for (int64_t r = 0; r < count; r++)
-            (void)printf("%s%lld%s", r % 16 == 0 ? "  " : " ", (long long)rows[r],
-                         r % 16 == 15 || r + 1 == count ? "\n" : "");
-    }
-    free(rows);
-    return status;
-}
-
-/* The first tensor of each role shows its order. */
-static int list_rows(const cli_convert_file *file)
-{
-    const char *seen[8];
-    size_t num_seen = 0;
-    int status = CLI_DONE;
-    for (int64_t i = 0; i < file->num_tensors && status == CLI_DONE; i++) {
-        const cli_convert_tensor *t = &file->tensors[i];
-        size_t k = 0;
-        while (t->role != NULL && k < num_seen && strcmp(seen[k], t->role) != 0)
-            k++;
-        if (t->role == NULL || k < num_seen || num_seen == CLI_COUNT(seen))
-            continue;
-        seen[num_seen++] = t->role;
-        status = print_rows(t);
-    }
-    return status;
-}
-
-static int open_output(convert_item *item)
+static int open_output(cli_convert_item *item)
 {
     struct stat in, out;
     if (stat(item->input, &in) == 0 && stat(item->output, &out) == 0 &&
@@ -262,7 +170,7 @@ static int open_output(convert_item *item)
     return fd;
 }
 
-static int write_output(const convert_job *job, convert_item *item,
+static int write_output(const cli_convert_job *job, cli_convert_item *item,
                         const cli_convert_file *file)
 {
     errno = 0;
@@ -278,34 +186,7 @@ static int write_output(const convert_job *job, convert_item *item,
     return status;
 }
 
-static void report_file(convert_job *job, convert_item *item,
-                        const cli_convert_file *file)
-{
-    json_object *tensors = NULL;
-    item->num_tensors = file->num_tensors;
-    item->num_changed = file->num_changed;
-    item->size = file->size;
-    item->changed_size = file->changed_size;
-    if (job->files != NULL) {
-        json_object *object = json_object_new_object();
-        tensors = json_object_new_array();
-        cli_json_text(object, "input", item->input);
-        cli_json_text(object, "output", item->output);
-        cli_json_set_integer(object, "num_tensors", item->num_tensors);
-        cli_json_set_integer(object, "num_changed", item->num_changed);
-        cli_json_set_integer(object, "bytes", item->size);
-        cli_json_set_integer(object, "changed_bytes", item->changed_size);
-        json_object_object_add(object, "tensors", tensors);
-        json_object_array_add(job->files, object);
-    } else if (job->args->dry_run) {
-        (void)printf("%s: %lld of %lld tensors change\n", item->input,
-                     (long long)item->num_changed, (long long)item->num_tensors);
-    }
-    for (int64_t i = 0; i < file->num_tensors; i++)
-        print_tensor(job, &file->tensors[i], tensors);
-}
-
-static int convert_one(convert_job *job, convert_item *item)
+static int convert_one(cli_convert_job *job, cli_convert_item *item)
 {
     cli_convert_file file;
     int status = cli_convert_open(&file, item->input, &job->rule);
@@ -314,15 +195,15 @@ static int convert_one(convert_job *job, convert_item *item)
     else if (status == CLI_DONE && job->args->check)
         status = cli_convert_check(&file, -1);
     if (status == CLI_DONE)
-        report_file(job, item, &file);
+        cli_convert_report_file(job, item, &file);
     if (status == CLI_DONE && job->args->list)
-        status = list_rows(&file);
+        status = cli_convert_list_rows(&file);
     cli_convert_close(&file);
     return status;
 }
 
 /* Settings and the index say nothing of rows. */
-static int copy_one(const convert_job *job, convert_item *item)
+static int copy_one(const cli_convert_job *job, cli_convert_item *item)
 {
     if (job->args->output == NULL)
         return CLI_DONE;
@@ -337,10 +218,10 @@ static int copy_one(const convert_job *job, convert_item *item)
     return status;
 }
 
-static int commit(convert_job *job)
+static int commit(cli_convert_job *job)
 {
     for (size_t i = 0; i < job->num_items; i++) {
-        convert_item *item = &job->items[i];
+        cli_convert_item *item = &job->items[i];
         if (item->temporary != NULL &&
             cli_pending_rename(item->temporary, item->output) != 0)
             return cli_fail(CLI_FAILED, "%s could not be written: %s", item->output,
@@ -349,35 +230,7 @@ static int commit(convert_job *job)
     return CLI_DONE;
 }
 
-static int report(convert_job *job)
-{
-    const char *from = cli_choice_name(cli_pairing_names, job->rule.from);
-    const char *to = cli_choice_name(cli_pairing_names, job->rule.to);
-    int64_t changed = 0, tensors = 0;
-    for (size_t i = 0; i < job->num_items; i++) {
-        changed += job->items[i].num_changed;
-        tensors += job->items[i].num_tensors;
-    }
-    if (changed == 0)
-        cli_note("no tensor has a name of a q or k projection: nothing changes");
-    if (job->files != NULL) {
-        json_object *root = cli_json_start("posenc.convert/1");
-        cli_json_text(root, "from", from);
-        cli_json_text(root, "to", to);
-        cli_json_flag(root, "checked", job->args->check);
-        json_object_object_add(root, "files", job->files);
-        job->files = NULL;
-        return cli_json_print(root);
-    }
-    (void)fprintf(stderr, "%s to %s: %lld of %lld tensors%s%s%s\n", from, to,
-                  (long long)changed, (long long)tensors,
-                  job->args->output ? ", written to " : " would change",
-                  job->args->output ? job->args->output : "",
-                  job->args->check ? ", checked" : "");
-    return CLI_DONE;
-}
-
-static int work(convert_job *job, const char *path)
+static int work(cli_convert_job *job, const char *path)
 {
     int status = open_model(job, path);
     if (status == CLI_DONE)
@@ -396,12 +249,12 @@ static int work(convert_job *job, const char *path)
         return cli_fail(CLI_FAILED, "%s: has no .safetensors file", path);
     if (status == CLI_DONE)
         status = commit(job);
-    return status == CLI_DONE ? report(job) : status;
+    return status == CLI_DONE ? cli_convert_report(job) : status;
 }
 
 static int run(int argc, char **argv)
 {
-    convert_args args = {0};
+    cli_convert_args args = {0};
     const char *path;
     int status = cli_parse(&cli_verb_convert, argc, argv, &args, &path);
     if (status != CLI_CONTINUE)
@@ -414,7 +267,7 @@ static int run(int argc, char **argv)
         return cli_fail(CLI_USAGE, "-o OUT is missing: where to write; or --dry-run");
     if (args.list && args.json)
         return cli_fail(CLI_USAGE, "--list and --json exclude each other");
-    convert_job job = {.args = &args};
+    cli_convert_job job = {.args = &args};
     status = work(&job, path);
     for (size_t i = 0; i < job.num_items; i++) {
         cli_pending_drop(job.items[i].temporary);
@@ -432,76 +285,76 @@ static const cli_option options[] = {
      .argument = "PAIRING",
      .type = CLI_CHOICE,
      .choices = cli_pairing_names,
-     .offset = offsetof(convert_args, to),
+     .offset = offsetof(cli_convert_args, to),
      .help = "half-split (Hugging Face, NeoX) or interleaved (Meta, GPT-J)"},
     {.name = "from",
      .argument = "PAIRING",
      .type = CLI_CHOICE,
      .choices = cli_pairing_names,
-     .offset = offsetof(convert_args, from),
+     .offset = offsetof(cli_convert_args, from),
      .help = "what the weights are; default: what the model says"},
     {.name = "config",
      .argument = "MODEL",
      .type = CLI_TEXT,
-     .offset = offsetof(convert_args, config),
+     .offset = offsetof(cli_convert_args, config),
      .help = "where heads and the part that turns are read; default: the folder"},
     {.name = "output",
      .letter = 'o',
      .argument = "OUT",
      .type = CLI_TEXT,
-     .offset = offsetof(convert_args, output),
+     .offset = offsetof(cli_convert_args, output),
      .help = "file or folder to write, as WEIGHTS is one; a folder also gets copies of "
              "the .json files"},
     {.name = "dry-run",
      .letter = 'n',
      .type = CLI_FLAG,
-     .offset = offsetof(convert_args, dry_run),
+     .offset = offsetof(cli_convert_args, dry_run),
      .help = "say what would change, write nothing"},
     {.name = "check",
      .type = CLI_FLAG,
-     .offset = offsetof(convert_args, check),
+     .offset = offsetof(cli_convert_args, check),
      .help = "move the rows back and compare every byte with the source"},
     {.name = "list",
      .type = CLI_FLAG,
-     .offset = offsetof(convert_args, list),
+     .offset = offsetof(cli_convert_args, list),
      .help = "print the order of the rows"},
     {.name = "json",
      .type = CLI_FLAG,
-     .offset = offsetof(convert_args, json),
+     .offset = offsetof(cli_convert_args, json),
      .help = "schema posenc.convert/1"},
     {.name = "head-dim",
      .argument = "N",
      .type = CLI_INTEGER,
      .min = 2,
      .max = 4096,
-     .offset = offsetof(convert_args, head_dim),
+     .offset = offsetof(cli_convert_args, head_dim),
      .help = "width of a head, for weights without a model"},
     {.name = "rotary-dim",
      .argument = "N",
      .type = CLI_INTEGER,
      .min = 2,
      .max = 4096,
-     .offset = offsetof(convert_args, rotary_dim),
+     .offset = offsetof(cli_convert_args, rotary_dim),
      .help = "part of a head that turns, from its first element on; default: all"},
     {.name = "heads",
      .argument = "N",
      .type = CLI_INTEGER,
      .min = 1,
      .max = 65536,
-     .offset = offsetof(convert_args, heads),
+     .offset = offsetof(cli_convert_args, heads),
      .help = "query heads, for fused weights without a model"},
     {.name = "kv-heads",
      .argument = "N",
      .type = CLI_INTEGER,
      .min = 1,
      .max = 65536,
-     .offset = offsetof(convert_args, kv_heads),
+     .offset = offsetof(cli_convert_args, kv_heads),
      .help = "key heads"},
     {.name = "qkv",
      .argument = "ORDER",
      .type = CLI_CHOICE,
      .choices = qkv_names,
-     .offset = offsetof(convert_args, qkv),
+     .offset = offsetof(cli_convert_args, qkv),
      .help = "order inside fused weights: concat (q, k, v) or grouped (for each key "
              "head: its queries, k, v); default: by name"}};
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { UNEXPLAINED_MAX = 4 };
+
 static const int32_t widths[] = {128, 64, 96,  80, 256, 192, 512,
                                  32,  48, 112, 40, 24,  16,  8};
 
@@ -113,8 +115,11 @@ static int compare(cli_answers *out, const pe_checkpoint *a, const pe_checkpoint
             return cli_fail(CLI_FAILED, "out of memory");
         }
         rows = wider;
-        if (e.head_dim == 0 ? find(&e, x, y, rows, (int32_t)args->head_dim)
-                            : explains(&e, x, y, rows)) {
+        /* Files that differ otherwise do so everywhere: a few tensors tell. */
+        if (e.head_dim != 0 ? explains(&e, x, y, rows)
+            : t.unexplained < UNEXPLAINED_MAX
+                ? find(&e, x, y, rows, (int32_t)args->head_dim)
+                : 0) {
             t.moved++;
         } else {
             if (t.moved == 0)
