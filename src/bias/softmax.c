@@ -5,12 +5,14 @@
  * Three passes over a row: the maximum, the sum of exponentials, and the quotients.  Rows
  * of up to KEPT keys are held in between; longer ones are computed again, chunk by chunk.
  * All in double, summed in eight lanes by key index, so that only the last rounding to
- * float is visible. */
+ * float is visible.  ALiBi over float scores and consecutive keys, which models use, is
+ * done in float by a kernel instead. */
 #include "bias/scores.h"
 
 #include "base/error.h"
 #include "base/tensor.h"
 #include "bias/real.h"
+#include "kernels/attention.h"
 
 #include <math.h>
 
@@ -150,13 +152,56 @@ static void softmax_row(const pe_scores_job *job, const pe_scores_row *row)
     }
 }
 
+/* Keys that the query may see, when key j stands at first + j. */
+static int64_t visible_keys(const pe_scores_job *job, double query, double first)
+{
+    const int64_t dim = job->y->dim;
+    if (!job->causal || query - first >= (double)dim)
+        return dim;
+    return query < first ? 0 : (int64_t)(query - first) + 1;
+}
+
+/* ALiBi over floats and consecutive keys: in float, a vector at a time.  Returns 0 for
+ * rows that need the general way. */
+static int softmax_alibi_row(const pe_scores_job *job, const pe_scores_row *row)
+{
+    const double log2_e = 1.4426950408889634, farthest = 0x1p24;
+    const pe_bias *bias = job->bias;
+    const pe_tensor *x = job->x, *y = job->y;
+    if (bias->type != PE_BIAS_ALIBI || bias->round_to != 0 || x->dtype != PE_F32 ||
+        y->dtype != PE_F32 || job->k_at->ids != NULL || !(job->scale >= 0x1p-30) ||
+        !(job->scale <= 0x1p30))
+        return 0;
+    double first;
+    pe_scores_keys(job->k_at, row->b, 0, 1, &first);
+    const double query = row->q - first;
+    const double slope = (double)bias->slopes[row->head] * bias->scale;
+    if (!(query >= -farthest && query <= farthest) || x->dim > (int64_t)farthest ||
+        !(slope >= 0 && slope <= 0x1p10))
+        return 0;
+    const int64_t visible = visible_keys(job, row->q, first);
+    if (visible == 0)
+        return 0;
+    /* Key-only grows towards the last key: a constant less, and nothing cancels. */
+    const int key_only = bias->form == PE_BIAS_KEY_ONLY;
+    const pe_alibi_row alibi = {.scale = (float)(job->scale * log2_e),
+                                .slope = (float)(slope * log2_e),
+                                .query = key_only ? (float)(visible - 1) : (float)query,
+                                .distance = bias->form == PE_BIAS_BIDIRECTIONAL
+                                                ? PE_DISTANCE_SYMMETRIC
+                                                : PE_DISTANCE_CAUSAL};
+    return pe_attention_kernels_get(bias->env.isa)
+        ->alibi_softmax((const float *)x->data + row->x, (float *)y->data + row->y,
+                        x->dim, visible, &alibi);
+}
+
 static void work_rows(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const pe_scores_job *job = arg;
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
         pe_scores_row row;
-        if (pe_scores_row_at(job, i, &row))
+        if (pe_scores_row_at(job, i, &row) && !softmax_alibi_row(job, &row))
             softmax_row(job, &row);
     }
 }

@@ -44,6 +44,13 @@ typedef struct {
     int64_t out_row;
 } pe_softmax_block;
 
+/* A row of scores whose softmax takes an ALiBi bias on the way, never stored. */
+typedef struct {
+    float scale, slope; /* times log2 e */
+    float query;        /* position of the query less that of key 0 */
+    pe_distance distance;
+} pe_alibi_row;
+
 /* What a streaming call should bring into the cache while it works: count rows of size
  * bytes. */
 typedef struct {
@@ -70,6 +77,12 @@ typedef struct pe_attention_kernels {
     /* s becomes exp2(score - lse) for known lse in max; NaN, -inf: as above.  sum and
      * out are not used. */
     void (*weights)(const pe_softmax_block *block);
+
+    /* y = softmax over the keys [0, visible) of scale x - slope distance, +0 over the
+     * rest of [0, n); y may be x.  Returns 0, with nothing written, if a logit is not
+     * finite.  Error: docs/bias.md. */
+    int (*alibi_softmax)(const float *x, float *y, int64_t n, int64_t visible,
+                         const pe_alibi_row *row);
 
     /* s[rows][PE_KEY_BLOCK] = q[rows][q_row] . key j for the keys [0, n), whose dim
      * elements lie at keys[j], by dtype PE_F32, PE_F16, PE_BF16 (index dtype - 1).
