@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,13 @@ int cli_read_integer(const char *text, int64_t *out)
         return 0;
     *out = value;
     return 1;
+}
+
+static int read_number(const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    return *text != '\0' && *text != ' ' && *end == '\0' && isfinite(*out) && *out > 0;
 }
 
 static int read_range(const char *text, cli_range *out)
@@ -85,6 +93,11 @@ static int store(const cli_option *option, const char *text, void *arguments)
         if (!read_range(text, value))
             return cli_fail(CLI_USAGE,
                             "--%s is '%s', must be A:B, whole numbers with A below B",
+                            option->name, text);
+        return CLI_CONTINUE;
+    case CLI_NUMBER:
+        if (!read_number(text, value))
+            return cli_fail(CLI_USAGE, "--%s is '%s', must be a number above 0",
                             option->name, text);
         return CLI_CONTINUE;
     default:

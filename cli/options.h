@@ -24,7 +24,8 @@ enum {
     CLI_TEXT = 2,    /* const char * */
     CLI_INTEGER = 3, /* int64_t in [min, max] */
     CLI_CHOICE = 4,  /* int32_t, a value of choices */
-    CLI_RANGE = 5    /* cli_range, written A:B, or A for [A, A + 1) */
+    CLI_RANGE = 5,   /* cli_range, written A:B, or A for [A, A + 1) */
+    CLI_NUMBER = 6   /* double, finite and above 0 */
 };
 
 typedef struct cli_option {

@@ -8,6 +8,8 @@
 #include "options.h"
 
 extern const cli_verb cli_verb_inspect;
+extern const cli_verb cli_verb_diff;
+extern const cli_verb cli_verb_extend;
 extern const cli_verb cli_verb_presets;
 extern const cli_verb cli_verb_freqs;
 extern const cli_verb cli_verb_table;

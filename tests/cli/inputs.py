@@ -59,7 +59,7 @@ def make(folder, data):
 
 
 def make_gguf(folder):
-    """llama.json once more, as GGUF: interleaved, with rope_freqs."""
+    """llama.json once more, as GGUF: interleaved; llama.gguf with rope_freqs."""
     def text(value):
         return struct.pack("<Q", len(value)) + value.encode()
 
@@ -70,9 +70,11 @@ def make_gguf(folder):
                 ("llama.attention.head_count", 4, struct.pack("<I", 6)),
                 ("llama.attention.head_count_kv", 4, struct.pack("<I", 2)),
                 ("llama.rope.freq_base", 6, struct.pack("<f", 10000))]
-    header = b"GGUF" + struct.pack("<IQQ", 3, 1, len(settings))
-    for key, kind, value in settings:
-        header += text(key) + struct.pack("<I", kind) + value
+    pairs = b"".join(text(key) + struct.pack("<I", kind) + value
+                     for key, kind, value in settings)
+    with open(f"{folder}/plain.gguf", "wb") as file:
+        file.write(b"GGUF" + struct.pack("<IQQ", 3, 0, len(settings)) + pairs)
+    header = b"GGUF" + struct.pack("<IQQ", 3, 1, len(settings)) + pairs
     header += text("rope_freqs.weight") + struct.pack("<IQIQ", 1, 8, 0, 0)
     whole = header + bytes(-len(header) % 32) + struct.pack("<8f", *[1] * 4 + [8] * 4)
     with open(f"{folder}/llama.gguf", "wb") as file:
