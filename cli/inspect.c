@@ -3,10 +3,12 @@
  * inspect.c - posenc inspect: what a model does with positions, and how we know
  */
 #include "inspect_json.h"
+#include "inspect_text.h"
 #include "model_arg.h"
 #include "names.h"
 #include "report.h"
 #include "sites.h"
+#include "turns.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -14,10 +16,10 @@
 
 typedef struct inspect_args {
     int64_t seq_len;
-    int32_t json;
+    int32_t json, layers;
 } inspect_args;
 
-enum { LABEL_WIDTH = 18, MAX_VALUE_WIDTH = 24 };
+enum { LABEL_WIDTH = 18 };
 
 static void print_label(const char *label)
 {
@@ -70,7 +72,37 @@ static void print_scaling(const pe_freqs *freqs)
     (void)putchar('\n');
 }
 
-static void print_rope(const pe_rope_spec *spec, const pe_rope_info *info)
+/* What the rule made of the pairs, and which of them training never saw whole. */
+static int print_turns(const pe_rope_spec *spec, const pe_rope_info *info,
+                       int64_t trained_len)
+{
+    cli_turns turns;
+    char text[160];
+    int status = cli_turns_read(&turns, spec, info, trained_len);
+    if (status != CLI_DONE)
+        return status;
+    cli_turns_describe(text, sizeof text, &turns);
+    if (*text != '\0') {
+        print_label("pairs");
+        (void)puts(text);
+    }
+    if (info->ramp_high > 0) {
+        print_label("correction range");
+        (void)printf("pairs %.6g to %.6g\n", info->ramp_low, info->ramp_high);
+    }
+    if (turns.unfinished > 0) {
+        print_label("incomplete turns");
+        (void)printf("%d of %d pairs (%d-%d) turn less than once in %lld trained "
+                     "tokens\n",
+                     (int)turns.unfinished, (int)info->num_pairs,
+                     (int)turns.first_unfinished, (int)turns.last_unfinished,
+                     (long long)trained_len);
+    }
+    return CLI_DONE;
+}
+
+static int print_rope(const pe_rope_spec *spec, const pe_rope_info *info,
+                      int64_t trained_len)
 {
     cli_number number;
     print_label("pairing");
@@ -115,6 +147,7 @@ static void print_rope(const pe_rope_spec *spec, const pe_rope_info *info)
         (void)printf("%lld to %lld\n", (long long)info->seq_len_min,
                      (long long)info->seq_len_max);
     }
+    return print_turns(spec, info, trained_len);
 }
 
 static int print_site(const cli_model *model, const cli_site_group *group)
@@ -133,12 +166,13 @@ static int print_site(const cli_model *model, const cli_site_group *group)
     if (pe_model_rope_spec(model->model, group->rope, &spec, &error) != PE_OK ||
         pe_rope_create(&plan, &spec, NULL, &error) != PE_OK)
         return cli_fail_with(model->name, &error);
-    print_rope(&spec, pe_rope_get_info(plan));
+    int status = print_rope(&spec, pe_rope_get_info(plan),
+                            pe_model_get_info(model->model)->trained_len);
     pe_rope_destroy(plan);
-    return CLI_DONE;
+    return status;
 }
 
-/* The first and the last slopes; --json has them all. */
+/* The first and the last heads; --json has them all. */
 static void print_slopes(const pe_bias_spec *spec)
 {
     enum { SHOWN = 4 };
@@ -146,16 +180,22 @@ static void print_slopes(const pe_bias_spec *spec)
     pe_bias *plan;
     if (pe_bias_create(&plan, spec, NULL, NULL) != PE_OK)
         return;
-    print_label("");
-    for (int32_t h = 0; h < spec->num_heads; h++) {
-        if (h == SHOWN && spec->num_heads > SHOWN + 2) {
-            (void)printf(", ...");
-            h = spec->num_heads - 1;
+    for (int is_horizon = 0; is_horizon < 2; is_horizon++) {
+        print_label(is_horizon ? "horizon" : "");
+        for (int32_t h = 0; h < spec->num_heads; h++) {
+            if (h == SHOWN && spec->num_heads > SHOWN + 2) {
+                (void)printf(", ...");
+                h = spec->num_heads - 1;
+            }
+            const float slope = pe_bias_slopes(plan)[h];
+            (void)printf("%s", h > 0 ? ", " : "");
+            if (is_horizon)
+                (void)printf("%lld", (long long)cli_horizon((double)slope, spec));
+            else
+                (void)printf("%s", cli_float(&number, slope));
         }
-        (void)printf("%s%s", h > 0 ? ", " : "",
-                     cli_float(&number, pe_bias_slopes(plan)[h]));
+        (void)puts(is_horizon ? " tokens: a weight is then below 2^-24" : "");
     }
-    (void)putchar('\n');
     pe_bias_destroy(plan);
 }
 
@@ -233,8 +273,9 @@ static void print_learned(const pe_model *model, const pe_learned_spec *spec)
     if (rows == 0 && field != NULL && !cli_read_integer(field->value, &rows))
         rows = 0;
     if (rows > 0) {
-        print_label("rows");
-        (void)printf("%lld, for positions 0 to %lld\n", (long long)rows,
+        print_label("capacity");
+        (void)printf("%lld tokens (%lld rows, for positions 0 to %lld)\n",
+                     (long long)rows - spec->position_offset, (long long)rows,
                      (long long)rows - spec->position_offset - 1);
     }
     if (spec->embed_scale != 0) {
@@ -253,33 +294,6 @@ static void print_absolute(const pe_model *model)
         print_learned(model, &learned);
 }
 
-/* Long values are cut; --json has them whole. */
-static void print_fields(const pe_model *model)
-{
-    const pe_field *field;
-    int name_width = 0, value_width = 0;
-    for (int32_t i = 0; (field = pe_model_field(model, i)) != NULL; i++) {
-        int name = (int)strlen(field->name), value = (int)strlen(field->value);
-        name_width = name > name_width ? name : name_width;
-        value_width = value > value_width ? value : value_width;
-    }
-    value_width = value_width < MAX_VALUE_WIDTH ? value_width : MAX_VALUE_WIDTH;
-    (void)puts("\nwhere the values come from");
-    for (int32_t i = 0; (field = pe_model_field(model, i)) != NULL; i++) {
-        int is_long = strlen(field->value) > MAX_VALUE_WIDTH;
-        (void)printf("  %-*s  %-*.*s%s  %-11s", name_width, field->name,
-                     is_long ? MAX_VALUE_WIDTH - 3 : value_width,
-                     is_long ? MAX_VALUE_WIDTH - 3 : value_width, field->value,
-                     is_long ? "..." : "",
-                     cli_choice_name(cli_source_names, field->source));
-        if (field->path != NULL)
-            (void)printf("  %s", field->path);
-        if (field->source != PE_STATED && field->reason != NULL && *field->reason)
-            (void)printf("%s%s", field->path ? ": " : "  ", field->reason);
-        (void)putchar('\n');
-    }
-}
-
 static void print_notes(const pe_model *model)
 {
     const pe_note *note;
@@ -290,7 +304,7 @@ static void print_notes(const pe_model *model)
                      note->path ? ")" : "");
 }
 
-static int print_text(const cli_model *model)
+static int print_text(const cli_model *model, int32_t layers)
 {
     cli_site_groups groups;
     int status = cli_sites_group(&groups, model->model);
@@ -305,8 +319,10 @@ static int print_text(const cli_model *model)
         return status;
     print_bias(model->model);
     print_absolute(model->model);
-    print_fields(model->model);
-    return CLI_DONE;
+    if (layers)
+        status = cli_inspect_layers(model->model);
+    cli_inspect_fields(model->model);
+    return status;
 }
 
 static int run(int argc, char **argv)
@@ -320,7 +336,7 @@ static int run(int argc, char **argv)
     status = cli_model_open(&model, argument, args.seq_len);
     if (status != CLI_DONE)
         return status;
-    status = args.json ? cli_inspect_json(&model) : print_text(&model);
+    status = args.json ? cli_inspect_json(&model) : print_text(&model, args.layers);
     cli_model_close(&model);
     return status;
 }
@@ -334,6 +350,10 @@ static const cli_option options[] = {
      .offset = offsetof(inspect_args, seq_len),
      .help =
          "total length served, for what depends on it; default: the trained length"},
+    {.name = "layers",
+     .type = CLI_FLAG,
+     .offset = offsetof(inspect_args, layers),
+     .help = "and layer by layer, runs of equal ones together"},
     {.name = "json",
      .type = CLI_FLAG,
      .offset = offsetof(inspect_args, json),
@@ -350,6 +370,7 @@ const cli_verb cli_verb_inspect = {
         "or conflicting (the file says several things; which won, and why).\n"
         "\n" CLI_MODEL_HELP,
     .examples = "posenc inspect llama-3.1-8b\n"
+                "posenc inspect gemma-3-4b --layers\n"
                 "posenc inspect gemma-3-4b --json",
     .options = options,
     .num_options = CLI_COUNT(options),

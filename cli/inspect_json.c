@@ -9,6 +9,7 @@
 #include "names.h"
 #include "report.h"
 #include "sites.h"
+#include "turns.h"
 
 static void add(json_object *object, const char *key, json_object *value)
 {
@@ -59,7 +60,42 @@ static void add_freqs(json_object *rope, const pe_freqs *freqs, int32_t num_pair
     cli_json_numbers(rope, "freq_factors", freqs->freq_factors, num_pairs);
 }
 
-static json_object *rope_json(const pe_rope_spec *spec, const pe_rope_info *info)
+/* Which pairs the rule keeps, blends and divides, and which never complete a turn within
+ * the trained length. */
+static void add_turns(json_object *rope, const pe_rope_spec *spec,
+                      const pe_rope_info *info, int64_t trained_len)
+{
+    cli_turns turns;
+    if (cli_turns_read(&turns, spec, info, trained_len) != CLI_DONE)
+        return;
+    json_object *object = json_object_new_object();
+    cli_json_set_integer(object, "kept", turns.kept);
+    cli_json_set_integer(object, "blended", turns.blended);
+    cli_json_set_integer(object, "divided", turns.divided);
+    cli_json_set_integer(object, "still", turns.still);
+    if (turns.blended > 0) {
+        cli_json_set_integer(object, "first_blended", turns.first_blended);
+        cli_json_set_integer(object, "last_blended", turns.last_blended);
+    }
+    cli_json_set_number(object, "divisor", turns.most);
+    if (info->ramp_high > 0) {
+        const double range[2] = {info->ramp_low, info->ramp_high};
+        cli_json_numbers(object, "correction_range", range, 2);
+    }
+    add(rope, "pairs", object);
+    if (trained_len == 0)
+        return;
+    object = json_object_new_object();
+    cli_json_set_integer(object, "count", turns.unfinished);
+    if (turns.unfinished > 0) {
+        cli_json_set_integer(object, "first", turns.first_unfinished);
+        cli_json_set_integer(object, "last", turns.last_unfinished);
+    }
+    add(rope, "incomplete_turns", object);
+}
+
+static json_object *rope_json(const pe_rope_spec *spec, const pe_rope_info *info,
+                              int64_t trained_len)
 {
     const pe_pairs *pairs = &spec->pairs;
     json_object *rope = json_object_new_object();
@@ -79,6 +115,7 @@ static json_object *rope_json(const pe_rope_spec *spec, const pe_rope_info *info
     cli_json_integer(rope, "seq_len_min", info->seq_len_min);
     if (info->seq_len_max < INT64_MAX)
         cli_json_integer(rope, "seq_len_max", info->seq_len_max);
+    add_turns(rope, spec, info, trained_len);
     cli_json_numbers(rope, "inv_freq", info->inv_freq, info->num_pairs);
     return rope;
 }
@@ -119,6 +156,12 @@ static int add_bias(json_object *object, const char *key, const cli_model *model
     if (pe_bias_create(&plan, &spec, NULL, &error) != PE_OK)
         return cli_fail_with(model->name, &error);
     add(bias, "slopes", cli_json_floats(pe_bias_slopes(plan), spec.num_heads));
+    json_object *horizons = json_object_new_array();
+    for (int32_t h = 0; h < spec.num_heads; h++)
+        (void)json_object_array_add(
+            horizons,
+            json_object_new_int64(cli_horizon((double)pe_bias_slopes(plan)[h], &spec)));
+    add(bias, "horizons", horizons);
     pe_bias_destroy(plan);
     return CLI_DONE;
 }
@@ -143,7 +186,9 @@ static int add_site(json_object *sites, const cli_model *model,
     if (pe_model_rope_spec(model->model, group->rope, &spec, &error) != PE_OK ||
         pe_rope_create(&plan, &spec, NULL, &error) != PE_OK)
         return cli_fail_with(model->name, &error);
-    add(site, "rope", rope_json(&spec, pe_rope_get_info(plan)));
+    add(site, "rope",
+        rope_json(&spec, pe_rope_get_info(plan),
+                  pe_model_get_info(model->model)->trained_len));
     pe_rope_destroy(plan);
     return CLI_DONE;
 }
@@ -160,21 +205,24 @@ static int add_sites(json_object *root, const cli_model *model)
     return status;
 }
 
-/* Files without weights still say how large the table is. */
-static void add_learned_shape(json_object *object, const pe_model *model,
-                              const pe_learned_spec *spec)
+/* Files without weights still say how large the table is.  Returns its rows. */
+static int64_t add_learned_shape(json_object *object, const pe_model *model,
+                                 const pe_learned_spec *spec)
 {
     static const char *const names[] = {"learned.rows", "learned.model_dim"};
     static const char *const keys[] = {"rows", "model_dim"};
     const int64_t known[] = {spec->weight ? spec->weight->seq_len : 0,
                              spec->weight ? spec->weight->dim : 0};
+    int64_t rows = 0;
     for (size_t i = 0; i < CLI_COUNT(names); i++) {
         const pe_field *field = pe_model_find_field(model, names[i]);
         int64_t value = known[i];
         if (value == 0 && field != NULL && !cli_read_integer(field->value, &value))
             value = 0;
         cli_json_integer(object, keys[i], value);
+        rows = i == 0 ? value : rows;
     }
+    return rows;
 }
 
 static void add_absolute(json_object *root, const pe_model *model)
@@ -199,7 +247,9 @@ static void add_absolute(json_object *root, const pe_model *model)
     if (pe_model_learned_spec(model, &learned, NULL) == PE_OK) {
         json_object *object = json_object_new_object();
         cli_json_set_integer(object, "position_offset", learned.position_offset);
-        add_learned_shape(object, model, &learned);
+        const int64_t rows = add_learned_shape(object, model, &learned);
+        if (rows > 0)
+            cli_json_set_integer(object, "capacity", rows - learned.position_offset);
         cli_json_number(object, "embed_scale", learned.embed_scale);
         add(root, "learned", object);
     }

@@ -88,6 +88,12 @@ void cli_turns_describe(char *out, size_t size, const cli_turns *turns)
     size_t used = 0;
     *out = '\0';
     (void)snprintf(most.text, sizeof most.text, "%.6g", turns->most);
+    if (turns->kept <= 2 && turns->divided <= 2 &&
+        turns->blended > turns->kept + turns->divided) {
+        (void)snprintf(out, size, "%d divided, each by its own number from %.6g to %s",
+                       (int)(turns->num_pairs - turns->still), turns->least, most.text);
+        return;
+    }
     if (turns->kept > 0)
         used += (size_t)snprintf(out, size, "%d kept", (int)turns->kept);
     if (turns->blended > 0 && used < size)
@@ -102,4 +108,11 @@ void cli_turns_describe(char *out, size_t size, const cli_turns *turns)
                        (int)turns->still);
     if (turns->kept == turns->num_pairs)
         *out = '\0';
+}
+
+int64_t cli_horizon(double slope, const pe_bias_spec *spec)
+{
+    const double ln_2 = 0.6931471805599453;
+    const double steps = 24 * ln_2 / (slope * (spec->scale != 0 ? spec->scale : 1));
+    return steps >= 0 && steps < 1e15 ? (int64_t)floor(steps) + 1 : INT64_MAX;
 }

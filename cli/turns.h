@@ -30,4 +30,8 @@ int cli_turns_read(cli_turns *out, const pe_rope_spec *spec, const pe_rope_info 
  * nothing. */
 void cli_turns_describe(char *out, size_t size, const cli_turns *turns);
 
+/* ALiBi: the distance from which on a head's weight is below 2^-24 of that of a token at
+ * distance 0 with the same score: e^(-slope * scale * distance).  INT64_MAX: none. */
+int64_t cli_horizon(double slope, const pe_bias_spec *spec);
+
 #endif /* POSENC_CLI_TURNS_H */
