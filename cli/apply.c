@@ -2,19 +2,17 @@
  *
  * apply.c - posenc apply: rotates the q and k of .npy files, or adds to their x
  *
- * A tensor passes through one buffer, piece by piece and in the order of the file, so
- * memory stays bounded whatever its size.  Outputs get their names only when all of
- * them are whole. */
+ * Outputs get their names only when all of them are whole. */
 #include "apply_absolute.h"
 #include "folder_out.h"
+#include "keys_arg.h"
 #include "positions_arg.h"
-#include "progress.h"
 #include "rope_arg.h"
+#include "stream.h"
 #include "tensor_arg.h"
 #include "verbs.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PIECE_SIZE = 512 << 10, MAX_TABLE_LEN = 8192, NUM_TENSORS = 2 };
@@ -33,13 +31,9 @@ typedef struct apply_job {
     cli_positions positions;
     cli_tensor tensors[NUM_TENSORS];
     cli_file_out outputs[NUM_TENSORS];
-    cli_progress progress;
-    char *buffer; /* PIECE_SIZE */
 } apply_job;
 
 static const char *const names[NUM_TENSORS] = {"q.npy", "k.npy"};
-
-static const cli_choice layouts[] = {{"bshd", CLI_BSHD}, {"bhsd", CLI_BHSD}, {NULL, 0}};
 
 /* head_dim and the plan must be known before the tensors can be checked, and the
  * tensors before the length that the frequencies may depend on. */
@@ -89,70 +83,31 @@ static int create_outputs(apply_job *job)
     return status;
 }
 
-typedef struct piece {
-    int64_t row;          /* of the batch */
-    int64_t token;        /* of its first */
-    int64_t outer, inner; /* counts of the two middle axes, as they lie in the file */
-} piece;
+typedef struct rotation {
+    const pe_rope *plan;
+    pe_positions at;
+    const char *name;
+} rotation;
 
-static int rotate_piece(apply_job *job, int which, const pe_positions *whole,
-                        const piece *p)
+static int rotate_piece(void *context, int64_t row, int64_t token, const pe_tensor *x)
 {
-    const cli_tensor *t = &job->tensors[which];
-    size_t size = (size_t)(p->outer * p->inner * t->dim) * (size_t)t->element_size;
-    int status = cli_npy_read(&job->tensors[which].in, job->buffer, size);
-    if (status != CLI_DONE)
-        return status;
-
-    pe_tensor x;
-    if (t->layout == CLI_BSHD)
-        pe_tensor_bshd(&x, t->dtype, job->buffer, 1, p->outer, p->inner, t->dim);
-    else
-        pe_tensor_bhsd(&x, t->dtype, job->buffer, 1, p->outer, p->inner, t->dim);
-    pe_positions at = *whole;
-    if (at.ids != NULL)
-        at.ids += p->row * at.batch_stride + p->token;
-    else
-        at.start += p->token;
-    at.batch_stride = 0;
+    const rotation *r = context;
+    const pe_positions at = cli_stream_positions(&r->at, row, token);
     pe_error error;
-    if (pe_rope_apply(job->rope.plan, &at, &x, &x, &error) != PE_OK)
-        return cli_fail_with(t->in.name, &error);
-    cli_progress_add(&job->progress, p->outer * p->inner);
-    return cli_file_write(&job->outputs[which], job->buffer, size);
+    if (pe_rope_apply(r->plan, &at, x, x, &error) != PE_OK)
+        return cli_fail_with(r->name, &error);
+    return CLI_DONE;
 }
 
-static int64_t at_most(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Pieces are as many whole lines of the inner axis as fit, or parts of one line. */
 static int rotate(apply_job *job, int which)
 {
-    const cli_tensor *t = &job->tensors[which];
-    pe_positions at;
+    cli_tensor *t = &job->tensors[which];
+    rotation r = {.plan = job->rope.plan, .name = t->in.name};
     int status = cli_positions_fit(&job->positions, t->batch, t->seq_len,
-                                   job->rope.info->num_axes, &at);
-    if (status != CLI_DONE || t->in.weight->size == 0)
-        return status; /* other counts of an empty tensor may be anything */
-    int is_bshd = t->layout == CLI_BSHD;
-    int64_t outer = is_bshd ? t->seq_len : t->num_heads;
-    int64_t inner = is_bshd ? t->num_heads : t->seq_len;
-    int64_t room = PIECE_SIZE / (t->dim * t->element_size);
-    int64_t outer_step = inner > 0 && inner <= room ? room / inner : 1;
-    cli_progress_start(&job->progress, names[which], t->batch * outer * inner);
-    for (int64_t b = 0; b < t->batch; b++)
-        for (int64_t o = 0; o < outer; o += outer_step)
-            for (int64_t i = 0; i < inner && status == CLI_DONE; i += room) {
-                piece p = {.row = b,
-                           .token = is_bshd ? o : i,
-                           .outer = at_most(outer_step, outer - o),
-                           .inner = at_most(room, inner - i)};
-                status = rotate_piece(job, which, &at, &p);
-            }
-    cli_progress_end(&job->progress);
-    return status;
+                                   job->rope.info->num_axes, &r.at);
+    if (status != CLI_DONE)
+        return status;
+    return cli_stream(t, &job->outputs[which], names[which], rotate_piece, &r);
 }
 
 static void report(const apply_job *job, int which)
@@ -164,7 +119,7 @@ static void report(const apply_job *job, int which)
                   t->dtype == PE_BF16 ? "bf16" : weight->dtype_name,
                   cli_shape_text(&shape, weight->rank, weight->shape));
     if (weight->rank > 2)
-        (void)fprintf(stderr, " %s", cli_choice_name(layouts, t->layout));
+        (void)fprintf(stderr, " %s", cli_choice_name(cli_layout_names, t->layout));
     if (job->positions.ids != NULL)
         (void)fprintf(stderr, ", positions of %s", job->positions.name);
     else
@@ -222,9 +177,7 @@ static int apply(apply_args *args, const char *argument)
                                                   .is_bf16 = args->bf16};
         status = cli_apply_absolute(&job.model, &absolute);
     } else if (status == CLI_DONE) {
-        job.buffer = malloc(PIECE_SIZE);
-        status =
-            job.buffer != NULL ? work(&job) : cli_fail(CLI_FAILED, "out of memory");
+        status = work(&job);
     }
     for (int i = 0; i < NUM_TENSORS; i++) {
         cli_file_discard(&job.outputs[i]);
@@ -233,7 +186,6 @@ static int apply(apply_args *args, const char *argument)
     cli_positions_close(&job.positions);
     cli_rope_close(&job.rope);
     cli_model_close(&job.model);
-    free(job.buffer);
     return status;
 }
 
@@ -291,7 +243,7 @@ static const cli_option options[] = {
     {.name = "layout",
      .argument = "ORDER",
      .type = CLI_CHOICE,
-     .choices = layouts,
+     .choices = cli_layout_names,
      .offset = offsetof(apply_args, layout),
      .help = "axes of the files: bshd (default: batch, seq_len, heads, head_dim) or "
              "bhsd.  Three axes: no batch.  Two: one head"},

@@ -72,7 +72,8 @@ int cli_positions_fit(const cli_positions *p, int64_t batch, int64_t seq_len,
     *at = (pe_positions){.start = p->start, .ids = p->ids};
     if (p->ids == NULL) {
         if (p->start > INT64_MAX - seq_len)
-            return cli_fail(CLI_USAGE, "--positions is %lld, too large for %lld tokens",
+            return cli_fail(CLI_USAGE,
+                            "the first position is %lld, too large for %lld tokens",
                             (long long)p->start, (long long)seq_len);
         return CLI_DONE;
     }

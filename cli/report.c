@@ -108,13 +108,17 @@ json_object *cli_json_start(const char *schema)
     return object;
 }
 
+/* Of a failed puts, whose text may leave nothing in the buffer for fclose to fail on. */
+static int print_errno;
+
 int cli_json_print(json_object *object)
 {
     const char *text = json_object_to_json_string_ext(
         object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
                     JSON_C_TO_STRING_NOSLASHESCAPE);
-    if (text != NULL)
-        (void)puts(text);
+    errno = 0;
+    if (text != NULL && puts(text) == EOF)
+        print_errno = errno;
     (void)json_object_put(object);
     return text != NULL ? CLI_DONE : cli_fail(CLI_FAILED, "out of memory");
 }
@@ -125,8 +129,9 @@ int cli_finish_output(int code)
     int failed = ferror(stdout);
     if (fclose(stdout) == 0 && !failed)
         return code;
-    if (errno == EPIPE || code != CLI_DONE)
+    const int reason = errno ? errno : print_errno;
+    if (reason == EPIPE || code != CLI_DONE)
         return code != CLI_DONE ? code : CLI_FAILED;
     return cli_fail(CLI_FAILED, "standard output could not be written: %s",
-                    errno ? strerror(errno) : "write error");
+                    reason ? strerror(reason) : "write error");
 }

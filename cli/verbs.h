@@ -25,6 +25,8 @@ extern const cli_verb cli_verb_attend;
 extern const cli_verb cli_verb_compare;
 extern const cli_verb cli_verb_lesson;
 extern const cli_verb cli_verb_plot;
+extern const cli_verb cli_verb_shift;
+extern const cli_verb cli_verb_rebase;
 
 /* In the order of posenc --help. */
 extern const cli_verb *const cli_verbs[];

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+#
+# writers_check.py - output that cannot be written, for every verb that writes
+#
+# Full disks, readers that go away, closed descriptors and signals: the right exit code,
+# one line on stderr or none, and under the final name what was there before.
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+
+import npy
+
+OLD = b"what was there before"
+
+# Arguments before -o FILE.
+FILES = {"freqs": ["freqs", "llama.json"],
+         "table": ["table", "llama.json", "-p", "0:100"],
+         "table absolute": ["table", "gpt2.json", "--table", "rows.npy", "-p", "0:100"],
+         "slopes": ["slopes", "64"],
+         "bias": ["bias", "8", "--q", "0:20", "--k", "0:20"],
+         "positions": ["positions", "packed", "--lengths", "100,30"],
+         "shift": ["shift", "llama.json", "-k", "k.npy", "--by", "3"],
+         "rebase": ["rebase", "llama.json", "-k", "k.npy", "--to", "3"],
+         "plot svg": ["plot", "slopes", "--format", "svg"],
+         "plot csv": ["plot", "waves", "--format", "csv"],
+         "plot text": ["plot", "mrope", "--format", "text"]}
+
+# More than a pipe holds; verbs that print less cannot be cut off by a reader.
+LONG = {"table": ["table", "llama.json", "-p", "0:100000"],
+        "table json": ["table", "llama.json", "-p", "0:9000", "--json"],
+        "table npy": ["table", "llama.json", "-p", "0:100000", "-o", "-"],
+        "plot": ["plot", "decay", "-p", "0:100000", "--format", "csv"]}
+
+PRINTED = [["--help"], ["--version"], ["help", "plot"], ["presets"],
+           ["presets", "--json"], ["inspect", "llama.json"],
+           ["inspect", "llama.json", "--json"], ["freqs", "llama.json"],
+           ["slopes", "8"], ["slopes", "8", "--json"], ["plot", "slopes"],
+           ["positions", "grid", "--grid", "4x6"], ["lesson"], ["cpu"],
+           ["table", "llama.json", "-p", "0:3"]]
+
+
+class Checker:
+    def __init__(self, posenc, folder):
+        self.posenc, self.folder = posenc, folder
+        self.count = self.failed = 0
+
+    def report(self, name, problem):
+        self.count += 1
+        if problem:
+            self.failed += 1
+            print(f"{name}: {problem}")
+
+    def run(self, arguments, **keywords):
+        return subprocess.run([self.posenc, *arguments], cwd=self.folder, timeout=120,
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              **keywords)
+
+    def names(self):
+        return sorted(os.listdir(self.folder))
+
+    def full_disk(self, name, arguments):
+        """A file size limit: the old file stays, and no other appears."""
+        path = f"{self.folder}/out.bin"
+        with open(path, "wb") as file:
+            file.write(OLD)
+        before = self.names()
+        done = self.run([*arguments, "-o", "out.bin"], preexec_fn=lambda:
+                        resource.setrlimit(resource.RLIMIT_FSIZE,
+                                           (100, resource.RLIM_INFINITY)))
+        with open(path, "rb") as file:
+            kept = file.read() == OLD
+        problem = None
+        if done.returncode != 1 or not re.fullmatch(
+                rb"posenc: [a-z]+: out\.bin could not be written: File too large\n",
+                done.stderr):
+            problem = f"exit code {done.returncode}, {done.stderr}"
+        if not kept or self.names() != before:
+            problem = f"out.bin was {'kept' if kept else 'lost'}, left {self.names()}"
+        self.report(f"full disk: {name}", problem)
+
+    def written(self, name, arguments):
+        """The same command as a file and through standard output."""
+        done = self.run([*arguments, "-o", "out.bin"])
+        piped = self.run([*arguments, "-o", "-"], stdout=subprocess.PIPE)
+        with open(f"{self.folder}/out.bin", "rb") as file:
+            same = file.read() == piped.stdout
+        self.report(f"written: {name}", None if done.returncode == piped.returncode == 0
+                    and same and piped.stdout else f"{done.stderr}, {piped.stderr}")
+
+    def device(self, name, arguments):
+        """A device stays one."""
+        done = self.run([*arguments, "-o", "/dev/full"])
+        is_device = os.path.exists("/dev/full") and not os.path.isfile("/dev/full")
+        self.report(f"device: {name}", None if done.returncode == 1 and is_device
+                    and b"No space left" in done.stderr
+                    else f"exit code {done.returncode}, {done.stderr}")
+
+    def reader_gone(self, name, arguments):
+        """A reader that leaves after a few bytes: exit code 1, nothing said."""
+        child = subprocess.Popen([self.posenc, *arguments], cwd=self.folder,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        child.stdout.read(10)
+        child.stdout.close()
+        said = child.stderr.read()
+        child.stderr.close()
+        code = child.wait()
+        self.report(f"reader gone: {name}", None if code == 1 and not said
+                    else f"exit code {code}, {said}")
+
+    def no_space(self, arguments):
+        name = " ".join(arguments)
+        with open("/dev/full", "wb") as full:
+            done = self.run(arguments, stdout=full)
+        self.report(f"no space: {name}", None if done.returncode == 1 and re.fullmatch(
+            rb"posenc: ([a-z]+: )?standard output could not be written: No space left "
+            rb"on device\n", done.stderr) else f"{done.returncode}, {done.stderr}")
+        done = self.run(arguments, preexec_fn=lambda: os.close(1))
+        self.report(f"closed: {name}", None if done.returncode == 1 and re.fullmatch(
+            rb"posenc: ([a-z]+: )?standard output could not be written: Bad file "
+            rb"descriptor\n", done.stderr) else f"{done.returncode}, {done.stderr}")
+
+    def signals(self, name, arguments, number):
+        """Stopped while writing: dies by the signal, and only the old file is left."""
+        path = f"{self.folder}/out.bin"
+        with open(path, "wb") as file:
+            file.write(OLD)
+        before = self.names()
+        child = subprocess.Popen([self.posenc, *arguments, "-o", "out.bin"],
+                                 cwd=self.folder, stderr=subprocess.PIPE)
+        problem = "never began"
+        for _ in range(2000):
+            if len(self.names()) > len(before):
+                problem = None
+                break
+            time.sleep(0.01)
+        child.send_signal(number)
+        said = child.stderr.read()
+        child.stderr.close()
+        code = child.wait()
+        with open(path, "rb") as file:
+            kept = file.read() == OLD
+        if code != -number or said or not kept or self.names() != before:
+            problem = f"exit code {code}, {said}, left {self.names()}"
+        self.report(f"{signal.Signals(number).name}: {name}", problem)
+
+
+def sparse(path, seq_len):
+    """Zeros, in a file without blocks."""
+    with open(path, "wb") as file:
+        file.write(npy.header("<f4", (1, seq_len, 2, 16)))
+        file.truncate(file.tell() + seq_len * 2 * 16 * 4)
+
+
+def run(posenc, folder):
+    check = Checker(posenc, folder)
+    for name, arguments in FILES.items():
+        check.written(name, arguments)
+        check.full_disk(name, arguments)
+        check.device(name, arguments)
+    for name, arguments in LONG.items():
+        check.reader_gone(name, arguments)
+    for arguments in PRINTED:
+        check.no_space(arguments)
+    sparse(f"{folder}/large.npy", 1 << 26)
+    endless = {"table": ["table", "llama.json", "-p", "0:100000000"],
+               "shift": ["shift", "llama.json", "-k", "large.npy", "--by", "3"],
+               "rebase": ["rebase", "llama.json", "-k", "large.npy", "--to", "3"]}
+    for name, arguments in endless.items():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            check.signals(name, arguments, number)
+    return check.count, check.failed
