@@ -127,7 +127,9 @@ static int fill(block *b)
     pe_error error;
     spec.head_start = (int32_t)b->first;
     pe_tensor_bhsd(&t, PE_F32, b->values, 1, b->heads, b->num_queries, b->num_keys);
-    pe_status status = pe_bias_create(&plan, &spec, NULL, &error);
+    /* The reference, so that the digits do not depend on the machine. */
+    const pe_env env = {.struct_size = sizeof env, .isa = PE_ISA_SCALAR};
+    pe_status status = pe_bias_create(&plan, &spec, &env, &error);
     if (status == PE_OK && b->is_softmax)
         status = pe_bias_softmax(plan, 1, PE_MASK_CAUSAL, &q_at, &k_at, &t, &t, &error);
     else if (status == PE_OK)

@@ -4,6 +4,8 @@
  */
 #include "lesson_tools.h"
 
+#include "posenc/env.h"
+
 int lesson_sinusoids(int64_t first, int64_t count, int32_t dim, float *out)
 {
     const pe_sinusoidal_spec spec = {
@@ -82,8 +84,10 @@ int lesson_alibi_create(pe_bias **out, int32_t num_heads, const float *slopes)
                                .form = PE_BIAS_CAUSAL,
                                .num_heads = num_heads,
                                .slopes = slopes};
+    /* The reference, so that the digits do not depend on the machine. */
+    const pe_env env = {.struct_size = sizeof env, .isa = PE_ISA_SCALAR};
     pe_error error;
-    if (pe_bias_create(out, &spec, NULL, &error) != PE_OK)
+    if (pe_bias_create(out, &spec, &env, &error) != PE_OK)
         return cli_fail(CLI_FAILED, "%s", error.message);
     return CLI_DONE;
 }

@@ -166,9 +166,11 @@ static int64_t visible_keys(const pe_scores_job *job, double query, double first
 static int softmax_alibi_row(const pe_scores_job *job, const pe_scores_row *row)
 {
     const double log2_e = 1.4426950408889634, farthest = 0x1p24;
+    const pe_attention_kernels *kernels = pe_attention_kernels_get(job->bias->env.isa);
     const pe_bias *bias = job->bias;
     const pe_tensor *x = job->x, *y = job->y;
-    if (bias->type != PE_BIAS_ALIBI || bias->round_to != 0 || x->dtype != PE_F32 ||
+    if (kernels->isa == PE_ISA_SCALAR || /* the reference */
+        bias->type != PE_BIAS_ALIBI || bias->round_to != 0 || x->dtype != PE_F32 ||
         y->dtype != PE_F32 || job->k_at->ids != NULL || !(job->scale >= 0x1p-30) ||
         !(job->scale <= 0x1p30))
         return 0;
@@ -190,9 +192,8 @@ static int softmax_alibi_row(const pe_scores_job *job, const pe_scores_row *row)
                                 .distance = bias->form == PE_BIAS_BIDIRECTIONAL
                                                 ? PE_DISTANCE_SYMMETRIC
                                                 : PE_DISTANCE_CAUSAL};
-    return pe_attention_kernels_get(bias->env.isa)
-        ->alibi_softmax((const float *)x->data + row->x, (float *)y->data + row->y,
-                        x->dim, visible, &alibi);
+    return kernels->alibi_softmax((const float *)x->data + row->x,
+                                  (float *)y->data + row->y, x->dim, visible, &alibi);
 }
 
 static void work_rows(void *arg, int32_t worker, int64_t begin, int64_t end)
