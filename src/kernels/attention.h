@@ -107,7 +107,8 @@ typedef struct pe_attention_kernels {
 } pe_attention_kernels;
 
 extern const pe_attention_kernels pe_attention_kernels_scalar,
-    pe_attention_kernels_avx2, pe_attention_kernels_avx512;
+    pe_attention_kernels_avx2, pe_attention_kernels_avx512, pe_attention_kernels_neon,
+    pe_attention_kernels_wasm128;
 
 /* The table of an instruction set that pe_isa_available() has said yes to. */
 const pe_attention_kernels *pe_attention_kernels_get(pe_isa isa);
