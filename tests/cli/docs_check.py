@@ -4,8 +4,9 @@
 #
 # In a block between ``` lines, "$ posenc ..." is run in a checkout and what follows is
 # its output; an ellipsis stands for any lines, or for any part of one.  A command
-# without output below it has to succeed.  --update fills in the outputs below commands
-# that show none, and writes anew those without an ellipsis.
+# without output below it has to succeed; a picture whose title is a command has to be
+# what the command draws.  --update draws, fills in the outputs below commands that show
+# none, and writes anew those without an ellipsis.
 import os
 import re
 import subprocess
@@ -79,14 +80,35 @@ def check_document(path, folder, update):
     return count, failed
 
 
+def check_pictures(path, folder, update):
+    """A picture whose title is a command is what the command draws."""
+    with open(path, encoding="utf-8") as file:
+        pictures = re.findall(r'!\[[^]]*\]\((\S+\.svg) "(posenc [^"]+)"\)', file.read())
+    failed = 0
+    for name, command in pictures:
+        _, code = run_line(f"{command} -o picture.svg", folder)
+        with open(f"{folder}/picture.svg", "rb") as file:
+            drawn = file.read()
+        picture = f"{os.path.dirname(path)}/{name}"
+        if update:
+            with open(picture, "wb") as file:
+                file.write(drawn)
+        with open(picture, "rb") as file:
+            if code or file.read() != drawn:
+                failed += 1
+                print(f"{picture} is not what {command} draws; --update docs draws it")
+    return len(pictures), failed
+
+
 def check_verbs(path, folder):
-    """Sections are verbs, in the order of the overview."""
+    """Every verb has a section, in the order of the overview."""
     overview = run_line("posenc --help", folder)[0]
     begin = overview.index("Verbs:") + 1
     verbs = [line.split()[0] for line in overview[begin : overview.index("", begin)]]
     with open(path, encoding="utf-8") as file:
-        sections = re.findall(r"^## ([a-z-]+)$", file.read(), flags=re.M)
-    if sections == [verb for verb in verbs if verb in sections]:
+        heads = re.findall(r"^## ([a-z-]+(?:, [a-z-]+)*)$", file.read(), flags=re.M)
+    sections = ", ".join(heads).split(", ")
+    if sections == verbs:
         return 1, 0
     print(f"{path}: sections {sections}, verbs {verbs}")
     return 1, 1
@@ -97,7 +119,8 @@ def run(folder, root, update=False):
     for document in DOCUMENTS:
         if not os.path.exists(f"{root}/{document}"):
             continue
-        count, failed = check_document(f"{root}/{document}", folder, update)
-        total, total_failed = total + count, total_failed + failed
+        for check in (check_document, check_pictures):
+            count, failed = check(f"{root}/{document}", folder, update)
+            total, total_failed = total + count, total_failed + failed
     count, failed = check_verbs(f"{root}/{DOCUMENTS[0]}", folder)
     return total + count, total_failed + failed
