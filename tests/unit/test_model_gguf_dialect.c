@@ -4,6 +4,7 @@
  *
  * The first tests are settings of public files as a loader's log printed them; their
  * expected numbers are double arithmetic on the published formulas. */
+#include "posenc/env.h"
 #include "posenc/model.h"
 #include "support/model_files.h"
 
@@ -11,6 +12,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -57,10 +59,19 @@ static pe_status create(loaded *l, int64_t seq_len)
     return pe_model_create(&l->model, l->checkpoint, seq_len, NULL, &l->error);
 }
 
+/* A model that was read makes plans. */
 static void load(loaded *l)
 {
     if (create(l, 0) != PE_OK)
         fail_msg("%s", l->error.message);
+    for (int32_t i = 0; i < pe_model_get_info(l->model)->num_ropes; i++) {
+        pe_rope_spec spec = {.struct_size = sizeof spec};
+        pe_rope *rope = NULL;
+        assert_int_equal(pe_model_rope_spec(l->model, i, &spec, NULL), PE_OK);
+        if (pe_rope_create(&rope, &spec, NULL, &l->error) != PE_OK)
+            fail_msg("%s", l->error.message);
+        pe_rope_destroy(rope);
+    }
 }
 
 static void done(loaded *l)
@@ -264,6 +275,54 @@ static void llama_3_1_8b(void **state)
                     2.455140791131609e-06 / 8);
         done(&l);
     }
+}
+
+/* The same model in both dialects: divisors that llama3's rule gives, in float32, must
+ * lead to the frequencies that the rule itself gives. */
+static void agrees_with_the_rule_that_made_the_divisors(void **state)
+{
+    (void)state;
+    static const char config[] =
+        "{\"model_type\": \"llama\", \"hidden_size\": 4096, "
+        "\"num_attention_heads\": 32, \"num_hidden_layers\": 1, "
+        "\"rope_theta\": 500000.0, \"max_position_embeddings\": 131072, "
+        "\"rope_scaling\": {\"rope_type\": \"llama3\", \"factor\": 8.0, "
+        "\"low_freq_factor\": 1.0, \"high_freq_factor\": 4.0, "
+        "\"original_max_position_embeddings\": 8192}}";
+    const double two_pi = 6.283185307179586;
+    float divisors[64];
+    for (int i = 0; i < 64; i++) {
+        const double length = two_pi * pow(500000, (double)i / 64);
+        const double smooth = (8192 / length - 1) / 3;
+        divisors[i] = length < 2048   ? 1.0f
+                      : length > 8192 ? 8.0f
+                                      : (float)(1 / ((1 - smooth) / 8 + smooth));
+    }
+    assert_true(fabs((double)divisors[29] - 1.207484) < 1e-6);
+    assert_true(fabs((double)divisors[33] - 3.684253) < 1e-6);
+    loaded l, hf = {.model = NULL};
+    shape(&l, "llama", 1, 32, 4096, 131072);
+    test_gguf_f32(&l.file, "llama.rope.freq_base", 500000);
+    test_gguf_weight(&l.file, "rope_freqs.weight", 1, (uint64_t[]){64}, 0, 0);
+    test_gguf_end(&l.file, 32);
+    test_gguf_f32_data(&l.file, divisors, 64);
+    load(&l);
+    assert_int_equal(pe_checkpoint_parse(&hf.checkpoint, PE_FORMAT_JSON, config,
+                                         strlen(config), NULL, NULL),
+                     PE_OK);
+    assert_int_equal(pe_model_create(&hf.model, hf.checkpoint, 0, NULL, NULL), PE_OK);
+    const pe_rope_spec a = spec_of(&l, 0), b = spec_of(&hf, 0);
+    pe_rope *x = NULL, *y = NULL;
+    assert_int_equal(pe_rope_create(&x, &a, NULL, NULL), PE_OK);
+    assert_int_equal(pe_rope_create(&y, &b, NULL, NULL), PE_OK);
+    for (int i = 0; i < 64; i++)
+        assert_true(
+            fabs(pe_rope_get_info(x)->inv_freq[i] / pe_rope_get_info(y)->inv_freq[i] -
+                 1) < 1.2e-7);
+    pe_rope_destroy(x);
+    pe_rope_destroy(y);
+    done(&l);
+    done(&hf);
 }
 
 static void says_what_was_not_stated(void **state)
@@ -531,6 +590,64 @@ static void refuses_in_words(void **state)
                    "bloom.attention.max_alibi_bias is -1, must be at least 0");
 }
 
+typedef struct failing {
+    int64_t left, live;
+} failing;
+
+static void *failing_alloc(void *ctx, size_t size, size_t alignment)
+{
+    failing *f = ctx;
+    if (f->left-- <= 0)
+        return NULL;
+    f->live++;
+    return aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+static void failing_release(void *ctx, void *ptr, size_t size, size_t alignment)
+{
+    failing *f = ctx;
+    (void)size;
+    (void)alignment;
+    f->live--;
+    free(ptr);
+}
+
+/* Hundreds of layers and lists, so that memory is asked for more than once. */
+static void survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    loaded l;
+    float ones[2048];
+    int32_t pattern[700];
+    for (int i = 0; i < 2048; i++)
+        ones[i] = 1;
+    for (int i = 0; i < 700; i++)
+        pattern[i] = i % 6 != 5;
+    shape(&l, "gemma3", 700, 1, 4096, 131072);
+    test_gguf_u32(&l.file, "gemma3.attention.sliding_window", 512);
+    test_gguf_i32s(&l.file, "gemma3.attention.sliding_window_pattern", pattern, 700);
+    test_gguf_weight(&l.file, "rope_freqs.weight", 1, (uint64_t[]){2048}, 0, 0);
+    test_gguf_end(&l.file, 32);
+    test_gguf_f32_data(&l.file, ones, 2048);
+    load(&l);
+    pe_status status = PE_E_NO_MEMORY;
+    int64_t calls = 0;
+    for (; status != PE_OK && calls < 100; calls++) {
+        failing allocator = {.left = calls};
+        const pe_env env = {.struct_size = sizeof env,
+                            .allocator = {failing_alloc, failing_release, &allocator}};
+        pe_model *model = NULL;
+        status = pe_model_create(&model, l.checkpoint, 0, &env, NULL);
+        if (status != PE_OK)
+            assert_int_equal(status, PE_E_NO_MEMORY);
+        pe_model_destroy(model);
+        assert_int_equal(allocator.live, 0);
+    }
+    assert_int_equal(status, PE_OK);
+    assert_true(calls > 5);
+    done(&l);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -538,12 +655,14 @@ int main(void)
         cmocka_unit_test(phi_3_mini_128k),
         cmocka_unit_test(qwen3_vl_235b),
         cmocka_unit_test(llama_3_1_8b),
+        cmocka_unit_test(agrees_with_the_rule_that_made_the_divisors),
         cmocka_unit_test(says_what_was_not_stated),
         cmocka_unit_test(reads_linear_and_legacy_factors),
         cmocka_unit_test(reads_yarn_magnitudes),
         cmocka_unit_test(knows_which_layers_turn),
         cmocka_unit_test(reads_other_methods),
         cmocka_unit_test(refuses_in_words),
+        cmocka_unit_test(survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
