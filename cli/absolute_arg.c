@@ -146,10 +146,12 @@ int cli_absolute_open(cli_absolute *out, const cli_model *model,
     if (table == NULL && has_sinusoidal(model, &sinusoidal)) {
         status = open_sinusoidal(out, model, args, table_len, &sinusoidal);
     } else if (!is_learned) {
-        status = cli_fail(CLI_FAILED, "%s %s (method %s)", model->name,
-                          table != NULL ? "has no learned table"
-                                        : "adds nothing to its input",
-                          pe_model_get_info(model->model)->method);
+        const pe_model_info *info = pe_model_get_info(model->model);
+        status = cli_fail(
+            CLI_FAILED, "%s %s (method %s)%s", model->name,
+            table != NULL ? "has no learned table" : "adds nothing to its input",
+            info->method,
+            table == NULL && info->num_ropes > 0 ? ": say --q and --k" : "");
     } else if (args->angles != PE_ANGLES_EXACT) {
         status =
             cli_fail(CLI_USAGE, "--angles is given, but a learned table has no angles");

@@ -14,15 +14,14 @@ static void print_wrapped(const char *text)
 {
     int column = HELP_COLUMN;
     while (*text != '\0') {
-        int length = (int)strcspn(text, " ");
-        int is_first = column == HELP_COLUMN;
-        if (!is_first && column + 1 + length > WIDTH) {
+        int gap = (int)strspn(text, " "), length = (int)strcspn(text + gap, " ");
+        int is_full = column > HELP_COLUMN && column + gap + length > WIDTH;
+        if (is_full) {
             (void)printf("\n%*s", HELP_COLUMN, "");
             column = HELP_COLUMN;
-            is_first = 1;
         }
-        column += printf("%s%.*s", is_first ? "" : " ", length, text);
-        text += length + (text[length] == ' ');
+        column += printf("%*s%.*s", is_full ? 0 : gap, "", length, text + gap);
+        text += gap + length;
     }
     (void)putchar('\n');
 }

@@ -164,7 +164,8 @@ const cli_verb cli_verb_identify = {
         "1:\n"
         "unknown.",
     .examples = "posenc apply llama-3.1-8b --q examples/data/q.npy --positions 1000 -o "
-                "out && posenc identify examples/data/q.npy out/q.npy",
+                "out\n"
+                "posenc identify examples/data/q.npy out/q.npy",
     .options = options,
     .num_options = CLI_COUNT(options),
     .num_operands = 1,

@@ -19,11 +19,23 @@ typedef struct inspect_args {
     int32_t json, layers;
 } inspect_args;
 
-enum { LABEL_WIDTH = 18 };
+enum { LABEL_WIDTH = 18, LINE_WIDTH = 80 };
 
 static void print_label(const char *label)
 {
     (void)printf("  %-*s", LABEL_WIDTH, label);
+}
+
+/* One more member of a list, on a new line where this one is full.  Returns the column
+ * after it. */
+static int print_item(int column, const char *item)
+{
+    const int is_full = column + 2 + (int)strlen(item) > LINE_WIDTH - 1;
+    if (!is_full)
+        return column + printf(", %s", item);
+    (void)fputs(",\n", stdout);
+    print_label("");
+    return 2 + LABEL_WIDTH + printf("%s", item);
 }
 
 /* "llama-3.1-8b: rope, 32 layers, 32 heads, 8 for keys" */
@@ -55,20 +67,32 @@ static void print_number(const char *name, double value)
 
 static void print_scaling(const pe_freqs *freqs)
 {
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"factor", freqs->factor},
+                   {"low_freq_factor", freqs->low_freq_factor},
+                   {"high_freq_factor", freqs->high_freq_factor},
+                   {"beta_fast", freqs->beta_fast},
+                   {"beta_slow", freqs->beta_slow},
+                   {"mscale", freqs->mscale},
+                   {"mscale_all_dim", freqs->mscale_all_dim},
+                   {"partial_rotary_factor", freqs->partial_rotary_factor},
+                   {"original_max_position_embeddings",
+                    (double)freqs->original_max_position_embeddings}};
     print_label("rope_type");
-    (void)fputs(cli_choice_name(cli_rope_type_names, freqs->rope_type), stdout);
-    print_number("factor", freqs->factor);
-    print_number("low_freq_factor", freqs->low_freq_factor);
-    print_number("high_freq_factor", freqs->high_freq_factor);
-    print_number("beta_fast", freqs->beta_fast);
-    print_number("beta_slow", freqs->beta_slow);
-    print_number("mscale", freqs->mscale);
-    print_number("mscale_all_dim", freqs->mscale_all_dim);
-    print_number("partial_rotary_factor", freqs->partial_rotary_factor);
-    print_number("original_max_position_embeddings",
-                 (double)freqs->original_max_position_embeddings);
+    int column = 2 + LABEL_WIDTH +
+                 printf("%s", cli_choice_name(cli_rope_type_names, freqs->rope_type));
+    for (size_t i = 0; i < CLI_COUNT(numbers); i++) {
+        char item[80];
+        cli_number number;
+        (void)snprintf(item, sizeof item, "%s %s", numbers[i].name,
+                       cli_double(&number, numbers[i].value));
+        if (numbers[i].value != 0)
+            column = print_item(column, item);
+    }
     if (freqs->no_truncate)
-        (void)fputs(", not truncated", stdout);
+        (void)print_item(column, "not truncated");
     (void)putchar('\n');
 }
 
@@ -268,8 +292,10 @@ static void print_learned(const pe_model *model, const pe_learned_spec *spec)
     cli_number number;
     int64_t rows = spec->weight != NULL ? spec->weight->seq_len : 0;
     const pe_field *field = pe_model_find_field(model, "learned.rows");
-    (void)printf("\nlearned table, row = position + %d, added to the input\n",
-                 (int)spec->position_offset);
+    (void)printf("\nlearned table, row = position");
+    if (spec->position_offset != 0)
+        (void)printf(" + %d", (int)spec->position_offset);
+    (void)printf(", added to the input\n");
     if (rows == 0 && field != NULL && !cli_read_integer(field->value, &rows))
         rows = 0;
     if (rows > 0) {

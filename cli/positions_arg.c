@@ -7,6 +7,7 @@
 #include "npy_in.h"
 #include "options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,11 +52,24 @@ static int read_ids(cli_positions *out, cli_npy_in *in)
     return CLI_DONE;
 }
 
+static int is_readable(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file != NULL)
+        (void)fclose(file);
+    return file != NULL;
+}
+
 int cli_positions_open(cli_positions *out, const char *text)
 {
     *out = (cli_positions){.name = text};
     if (text == NULL || cli_read_integer(text, &out->start))
         return CLI_DONE;
+    if (strcmp(text, "-") != 0 && strstr(text, ".npy") == NULL && !is_readable(text))
+        return cli_fail(CLI_USAGE,
+                        "--positions is '%s', must be a whole number, or a .npy file "
+                        "of ids",
+                        text);
     cli_npy_in in;
     int status = cli_npy_open(&in, text);
     if (status == CLI_DONE)

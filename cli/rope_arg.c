@@ -16,6 +16,8 @@ static int fail_no_rotation(const cli_model *model)
     const char *instead = "has no positional encoding";
     if (strcmp(method, "sinusoidal") == 0 || strcmp(method, "learned") == 0)
         instead = "positions are added to the input (see posenc apply --x)";
+    else if (strcmp(method, "alibi") == 0 || strcmp(method, "t5") == 0)
+        instead = "positions act on the scores (see posenc bias)";
     else if (strcmp(method, "none") != 0)
         instead = "positions act on the scores";
     return cli_fail(CLI_FAILED, "%s rotates nothing (method %s): %s", model->name,

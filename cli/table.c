@@ -204,7 +204,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_table = {
     .name = "table",
-    .summary = "cos and sin of the rotation, or what is added, position by position",
+    .summary = "cos and sin of the rotation, or what is added, at each position",
     .operands = "MODEL",
     .about =
         "The float32 values that rotate each pair, attention factor included, or\n"
