@@ -121,33 +121,51 @@ int32_t pe_proportional_pairs(const pe_freq_rule *rule, int32_t dim)
     return (int32_t)(rule->partial_rotary_factor * dim / 2);
 }
 
-static pe_wide rule_entry(const pe_freq_rule *rule, pe_wide log2_theta, int32_t pair,
-                          int32_t i, int32_t d)
+/* What all pairs of a ladder share. */
+typedef struct {
+    int32_t dim;
+    pe_wide log2_theta; /* stretched, for the NTK rules */
+    pe_yarn_range ramp;
+} ladder;
+
+static ladder ladder_of(const pe_freq_rule *rule, int32_t dim)
 {
-    const pe_wide s = from_double(rule->factor);
+    const pe_rope_type type = rule->spec.rope_type;
+    ladder l = {.dim = dim};
+    if (type == PE_ROPE_CUSTOM)
+        return l;
+    l.log2_theta = pe_wide_log2(from_double(rule->spec.rope_theta));
+    if (type == PE_ROPE_NTK || type == PE_ROPE_DYNAMIC)
+        l.log2_theta = ntk_log2_theta(rule, l.log2_theta, dim);
+    if (type == PE_ROPE_YARN)
+        l.ramp = pe_yarn_ramp(rule, dim);
+    return l;
+}
+
+static pe_wide rule_entry(const pe_freq_rule *rule, const ladder *l, int32_t pair,
+                          int32_t i)
+{
+    const pe_wide f = rule->spec.rope_type == PE_ROPE_CUSTOM
+                          ? from_double(rule->spec.inv_freq[pair])
+                          : power(l->log2_theta, i, l->dim);
     switch (rule->spec.rope_type) {
     case PE_ROPE_LINEAR: /* position interpolation: Chen et al. 2023 */
-        return pe_wide_div(power(log2_theta, i, d), s);
-    case PE_ROPE_NTK:
-    case PE_ROPE_DYNAMIC:
-        return power(ntk_log2_theta(rule, log2_theta, d), i, d);
+        return pe_wide_div(f, from_double(rule->factor));
     case PE_ROPE_YARN:
-        return yarn(power(log2_theta, i, d), i, pe_yarn_ramp(rule, d), rule->factor);
+        return yarn(f, i, l->ramp, rule->factor);
     case PE_ROPE_LONGROPE: {
         const double *list = rule->seq_len > rule->original ? rule->spec.long_factor
                                                             : rule->spec.short_factor;
-        return pe_wide_div(power(log2_theta, i, d), from_double(list[pair]));
+        return pe_wide_div(f, from_double(list[pair]));
     }
     case PE_ROPE_LLAMA3:
-        return llama3(rule, power(log2_theta, i, d));
+        return llama3(rule, f);
     case PE_ROPE_PROPORTIONAL: /* Gemma 4: the first pairs turn, the rest stand still */
-        return i < pe_proportional_pairs(rule, d)
-                   ? pe_wide_div(power(log2_theta, i, d), s)
+        return i < pe_proportional_pairs(rule, l->dim)
+                   ? pe_wide_div(f, from_double(rule->factor))
                    : from_int(0);
-    case PE_ROPE_CUSTOM:
-        return from_double(rule->spec.inv_freq[pair]);
     default:
-        return power(log2_theta, i, d);
+        return f;
     }
 }
 
@@ -212,12 +230,12 @@ pe_status pe_freq_fill(const pe_freq_rule *rule, int32_t num_pairs,
 {
     const pe_freqs *f = &rule->spec;
     const pe_wide limit = from_double(PE_MAX_INV_FREQ);
-    const pe_wide log2_theta = f->rope_type == PE_ROPE_CUSTOM
-                                   ? from_int(0)
-                                   : pe_wide_log2(from_double(f->rope_theta));
+    const ladder first = ladder_of(rule, layout->ladder_dim[0]);
+    ladder l = first;
     for (int32_t i = 0; i < num_pairs; i++) {
-        inv_freq[i] =
-            rule_entry(rule, log2_theta, i, layout->rung[i], layout->ladder_dim[i]);
+        if (layout->ladder_dim[i] != l.dim)
+            l = ladder_of(rule, layout->ladder_dim[i]);
+        inv_freq[i] = rule_entry(rule, &l, i, layout->rung[i]);
         if (f->freq_factors != NULL)
             inv_freq[i] = pe_wide_div(inv_freq[i], from_double(f->freq_factors[i]));
         if (!pe_wide_less(inv_freq[i], limit))
@@ -230,9 +248,7 @@ pe_status pe_freq_fill(const pe_freq_rule *rule, int32_t num_pairs,
                                    ? from_double(f->attention_factor)
                                    : derived_attention_factor(rule);
     result->softmax_factor = softmax_factor(rule);
-    result->ramp = (pe_yarn_range){from_int(0), from_int(0)};
-    if (f->rope_type == PE_ROPE_YARN)
-        result->ramp = pe_yarn_ramp(rule, layout->ladder_dim[0]);
+    result->ramp = first.ramp;
     served_lengths(rule, result);
     return PE_OK;
 }
