@@ -5,10 +5,13 @@
 # The rule is written down once more: half-split row i pairs with row i + d/2 of the
 # part that turns; interleaved they are rows 2i and 2i + 1.
 import json
+import math
+import operator
 import os
 import random
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -105,6 +108,53 @@ class Checker:
             if done.returncode or a.read() != b.read():
                 problem = f"does not come back: {done.stderr.decode()}"
         return self.report(name, problem)
+
+    def scores(self):
+        """What a model computes stays: q . k with the rows moved and the pairing of
+        the rotation changed, for grouped queries and a part that turns."""
+        dim, rotary, heads, kv_heads, width = 12, 8, 4, 2, 5
+        half = rotary // 2
+        names = [f"layers.0.self_attn.{m}_proj.weight" for m in "qk"]
+        shapes = [(heads * dim, width), (kv_heads * dim, width)]
+        safetensors.write(f"{self.folder}/in.safetensors",
+                          [(n, "F32", s) for n, s in zip(names, shapes)], None, self.rng)
+        header, data = safetensors.read(f"{self.folder}/in.safetensors")
+        for name, (rows, columns) in zip(names, shapes):
+            data[name] = struct.pack(f"<{rows * columns}f", *(
+                self.rng.uniform(-1, 1) for _ in range(rows * columns)))
+        with open(f"{self.folder}/in.safetensors", "wb") as file:
+            file.write(header + data[names[0]] + data[names[1]])
+        tokens = [[self.rng.uniform(-1, 1) for _ in range(width)] for _ in range(3)]
+
+        def vectors(path, which, pair):
+            """Rotated heads of each token at position 70 times its place."""
+            flat = safetensors.read(f"{self.folder}/{path}")[1][names[which]]
+            flat = struct.unpack(f"<{len(flat) // 4}f", flat)
+            for t, x in enumerate(tokens):
+                y = [sum(flat[r * width + c] * x[c] for c in range(width))
+                     for r in range(shapes[which][0])]
+                for h in range(0, len(y), dim):
+                    for i in range(half):
+                        a, b = (h + j for j in pair(i))
+                        angle = 70 * t * 1e4 ** (-i / half)
+                        c, s = math.cos(angle), math.sin(angle)
+                        y[a], y[b] = y[a] * c - y[b] * s, y[a] * s + y[b] * c
+                yield [y[h:h + dim] for h in range(0, len(y), dim)]
+
+        def table(path, pair):
+            q, k = (list(vectors(path, which, pair)) for which in (0, 1))
+            return [sum(map(operator.mul, a, b)) for x in q for y in k
+                    for h, a in enumerate(x) for b in [y[h // (heads // kv_heads)]]]
+        done = self.run("in.safetensors", "--from", "half-split", "--to", "interleaved",
+                        "--head-dim", dim, "--rotary-dim", rotary, "-o",
+                        "out.safetensors")
+        before = table("in.safetensors", lambda i: (i, i + half))
+        after = table("out.safetensors", lambda i: (2 * i, 2 * i + 1))
+        wrong = table("out.safetensors", lambda i: (i, i + half))
+        off = max(map(abs, map(operator.sub, before, after)))
+        told = max(map(abs, map(operator.sub, before, wrong)))
+        self.report("scores", None if done.returncode == 0 and off < 1e-12 < 0.1 < told
+                    else f"off by {off}, the wrong pairing by {told}")
 
     def shards(self):
         os.mkdir(f"{self.folder}/shards")
@@ -224,6 +274,7 @@ def run(posenc, folder):
     check.full_disk()
     check.interrupt(signal.SIGTERM)
     check.interrupt(signal.SIGKILL)
+    check.scores()
     check.shards()
 
     def names(layer, *modules):
