@@ -61,13 +61,16 @@ static pe_status check_tensors(const pe_call *call, pe_error *error)
         return pe_fail(error, PE_E_SHAPE,
                        "out.seq_len is %lld, must be that of q (%lld)",
                        (long long)a->out->seq_len, (long long)a->q->seq_len);
-    if (a->q->seq_len > (int64_t)1 << 40 || a->k->seq_len > (int64_t)1 << 40 ||
-        batch > (int64_t)1 << 31)
+    const int64_t limit = (int64_t)1 << 40;
+    int64_t queries, keys;
+    if (!pe_mul_i64(batch, a->q->seq_len, &queries) || queries > limit ||
+        !pe_mul_i64(batch, a->k->seq_len, &keys) || keys > limit ||
+        batch > (int64_t)1 << 24)
         return pe_fail(error, PE_E_LIMIT,
-                       "q.seq_len is %lld, k.seq_len %lld and batch %lld, must be at "
-                       "most 2^40, 2^40 and 2^31",
-                       (long long)a->q->seq_len, (long long)a->k->seq_len,
-                       (long long)batch);
+                       "batch is %lld, q.seq_len %lld and k.seq_len %lld, must be at "
+                       "most 2^24, and 2^40 when multiplied",
+                       (long long)batch, (long long)a->q->seq_len,
+                       (long long)a->k->seq_len);
     if (pe_tensor_same(a->k, a->out) || pe_tensor_same(a->v, a->out))
         return pe_fail(error, PE_E_ARGUMENT, "out is k or v, must be another tensor");
     if ((status = pe_tensor_check_overlap(a->q, "q", a->out, "out", error)) != PE_OK ||
@@ -202,6 +205,13 @@ static int64_t tiles_of(const pe_call *call, const pe_document *d)
 pe_document pe_call_tile(const pe_call *call, int64_t tile, pe_tile_cursor *cursor,
                          int64_t *token)
 {
+    if (call->args.num_seqs == 0) { /* rows of one length */
+        const int64_t each = call->num_tiles / call->batch;
+        *token = tile % each * call->tile_tokens;
+        return pe_call_document(call, tile / each);
+    }
+    if (tile < cursor->first_tile)
+        *cursor = (pe_tile_cursor){0, 0};
     pe_document d = pe_call_document(call, cursor->document);
     while (tile >= cursor->first_tile + tiles_of(call, &d)) {
         cursor->first_tile += tiles_of(call, &d);

@@ -54,8 +54,8 @@ pe_status pe_call_prepare(const pe_call *call, pe_error *error);
 
 pe_document pe_call_document(const pe_call *call, int64_t index);
 
-/* Document and first token (within it) of a tile.  *cursor is where the search of an
- * earlier, not larger index ended; start with {0, 0}. */
+/* Document and first token (within it) of a tile.  *cursor, at first {0, 0}, remembers
+ * where the search ended: tiles asked for in order cost nothing. */
 typedef struct {
     int64_t document, first_tile;
 } pe_tile_cursor;

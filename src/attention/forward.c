@@ -171,10 +171,10 @@ static void store_tile(pe_tile *tile)
 static void work_tiles(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const pe_call *call = arg;
+    pe_tile_cursor cursor = {0, 0};
     pe_tile tile;
     pe_tile_start(&tile, call, worker);
     for (int64_t i = begin; i < end; i++) {
-        pe_tile_cursor cursor = {0, 0};
         int64_t token;
         const pe_document doc =
             pe_call_tile(call, i % call->num_tiles, &cursor, &token);
