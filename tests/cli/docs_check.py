@@ -100,6 +100,29 @@ def check_pictures(path, folder, update):
     return len(pictures), failed
 
 
+def shape_of(path):
+    """What a translation has in common with its original: links, code, sections, rows."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    code = re.findall(r"^```c\n.*?^```", text, flags=re.M | re.S)
+    links = re.findall(r"\]\(([^) ]+)", text)
+    return {"links": sorted(link for link in links if not link.startswith("README")),
+            "code": [re.sub(r"/\*.*?\*/", "", block) for block in code],
+            "sections": len(re.findall(r"^## ", text, flags=re.M)),
+            "rows": [len(table.splitlines()) for table in
+                     re.findall(r"(?:^\|.*\n)+", text, flags=re.M)]}
+
+
+def check_translation(original, translation):
+    """0 or 1 that failed."""
+    shapes = shape_of(original), shape_of(translation)
+    apart = [name for name in shapes[0] if shapes[0][name] != shapes[1][name]]
+    for name in apart:
+        print(f"{name} of {original} and {translation} differ: "
+              f"{shapes[0][name]}, {shapes[1][name]}")
+    return len(apart) > 0
+
+
 def check_verbs(path, folder):
     """Every verb has a section, in the order of the overview."""
     overview = run_line("posenc --help", folder)[0]
@@ -123,4 +146,5 @@ def run(folder, root, update=False):
             count, failed = check(f"{root}/{document}", folder, update)
             total, total_failed = total + count, total_failed + failed
     count, failed = check_verbs(f"{root}/{DOCUMENTS[0]}", folder)
-    return total + count, total_failed + failed
+    failed += check_translation(f"{root}/README.md", f"{root}/README.ko.md")
+    return total + count + 1, total_failed + failed
