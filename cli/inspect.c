@@ -174,14 +174,31 @@ static int print_rope(const pe_rope_spec *spec, const pe_rope_info *info,
     return print_turns(spec, info, trained_len);
 }
 
-static int print_site(const cli_model *model, const cli_site_group *group)
+/* Another role of the layers may turn as one before it does. */
+static const cli_site_group *find_before(const cli_site_groups *groups, size_t index)
 {
+    for (size_t i = 0; i < index; i++)
+        if (groups->items[i].rope == groups->items[index].rope)
+            return &groups->items[i];
+    return NULL;
+}
+
+static int print_site(const cli_model *model, const cli_site_groups *groups,
+                      size_t index)
+{
+    const cli_site_group *group = &groups->items[index];
+    const cli_site_group *before = find_before(groups, index);
     const char *role = cli_choice_name(cli_role_names, group->role);
     (void)printf("\nlayer%s %s, %s attention\n",
                  strpbrk(group->layers, ",-") != NULL ? "s" : "", group->layers, role);
     if (group->rope < 0) {
         if (pe_model_get_info(model->model)->num_ropes > 0)
             (void)puts("  no rotation (NoPE)");
+        return CLI_DONE;
+    }
+    if (before != NULL) {
+        (void)printf("  as %s attention above\n",
+                     cli_choice_name(cli_role_names, before->role));
         return CLI_DONE;
     }
     pe_rope_spec spec = {.struct_size = sizeof spec};
@@ -339,7 +356,7 @@ static int print_text(const cli_model *model, int32_t layers)
     print_summary(model);
     print_notes(model->model);
     for (size_t i = 0; i < groups.count && status == CLI_DONE; i++)
-        status = print_site(model, &groups.items[i]);
+        status = print_site(model, &groups, i);
     cli_sites_release(&groups);
     if (status != CLI_DONE)
         return status;

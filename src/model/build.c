@@ -25,6 +25,22 @@ const char *pe_number_text(double value, char *buffer)
     return buffer;
 }
 
+/* An array that a file spells over several lines becomes "[8, 12, 12]". */
+static void flatten(char *text)
+{
+    char *out = text;
+    if (text == NULL || strpbrk(text, "\n\r\t") == NULL)
+        return;
+    for (const char *in = text; *in != '\0'; in++) {
+        if (strchr(" \n\r\t", *in) == NULL)
+            *out++ = *in;
+        else if (out > text && out[-1] != ' ' && out[-1] != '[' &&
+                 in[strspn(in, " \n\r\t")] != ']')
+            *out++ = ' ';
+    }
+    *out = '\0';
+}
+
 void pe_draft_text(pe_draft *draft, const char *name, const char *value,
                    const pe_claim *claim)
 {
@@ -33,7 +49,9 @@ void pe_draft_text(pe_draft *draft, const char *name, const char *value,
     pe_field *field = &draft->fields[draft->num_fields++];
     memset(field, 0, sizeof *field);
     field->name = name;
-    field->value = pe_arena_copy(&draft->model->arena, value, strlen(value));
+    char *copy = pe_arena_copy(&draft->model->arena, value, strlen(value));
+    flatten(copy);
+    field->value = copy;
     field->source = claim->source;
     field->reason = claim->reason;
     if (claim->setting != NULL) {
@@ -180,6 +198,7 @@ void pe_build_note(pe_model *model, pe_level level, const pe_setting *setting,
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    flatten(text);
     const int32_t used = model->info.num_notes;
     if (used > NOTES_MAX || has_note(model, text))
         return;

@@ -71,6 +71,23 @@ static void note_outside(pe_hf *hf)
     }
 }
 
+/* Keys that are refused unless the model_type is one that has them. */
+static int is_read(const pe_hf *hf, const char *key)
+{
+    static const struct {
+        const char *key;
+        int32_t flag;
+    } keys[] = {{"partial_rotary_factors", PE_HF_LAYER_LISTS},
+                {"compress_rope_theta", PE_HF_COMPRESS},
+                {"rope_ratio", PE_HF_THETA_RATIO}};
+    for (size_t i = 0; i < PE_COUNT(keys); i++) {
+        if (strcmp(key, keys[i].key) == 0)
+            return (hf->arch->flags & keys[i].flag) != 0;
+    }
+    return strcmp(key, "swa_rope_theta") == 0 &&
+           strcmp(hf->model_type, "mimo_v2_flash") == 0;
+}
+
 static pe_status refuse_unread(const pe_hf *hf)
 {
     static const char *const keys[] = {"per_layer_config",
@@ -86,7 +103,7 @@ static pe_status refuse_unread(const pe_hf *hf)
                                        "rope_scaling.mixed_b"};
     for (size_t i = 0; i < PE_COUNT(keys); i++) {
         const pe_setting *setting = pe_hf_get(hf, keys[i]);
-        if (setting == NULL ||
+        if (setting == NULL || is_read(hf, keys[i]) ||
             (setting->type == PE_SETTING_BOOL && setting->integer == 0))
             continue;
         return pe_fail(
@@ -160,6 +177,8 @@ static pe_hf_method method_of(const pe_hf *hf)
         return PE_HF_ALIBI;
     if (hf->arch->method == PE_HF_LEARNED && strncmp(stated, "relative", 8) == 0)
         return PE_HF_RELATIVE;
+    if (strcmp(type, "chatglm") == 0 && is_true(hf, "position_encoding_2d"))
+        return PE_HF_REFUSED;
     if (strcmp(type, "esm") == 0 && strcmp(stated, "absolute") == 0)
         return PE_HF_LEARNED;
     return hf->arch->method;
@@ -170,6 +189,15 @@ static pe_status refuse(const pe_hf *hf)
     if (*hf->model_type == '\0')
         return pe_fail(hf->error, PE_E_UNSUPPORTED,
                        "no model_type, and no key says which positions the model uses");
+    if (strcmp(hf->model_type, "vjepa2") == 0)
+        return pe_fail(
+            hf->error, PE_E_UNSUPPORTED,
+            "model_type vjepa2 pairs neighbours, but gives the two the angles "
+            "of two pairs: that is no rotation, and no spec can express it");
+    if (strcmp(hf->model_type, "chatglm") == 0)
+        return pe_fail(hf->error, PE_E_UNSUPPORTED,
+                       "position_encoding_2d is true: ChatGLM-6B turns two halves of a "
+                       "head by two positions, which is not read");
     return pe_fail(hf->error, PE_E_UNSUPPORTED,
                    *hf->arch->model_type == '\0'
                        ? "model_type %.60s is not known, and no key says which "
@@ -177,51 +205,6 @@ static pe_status refuse(const pe_hf *hf)
                        : "model_type %.60s turns or places its heads in a way that is "
                          "not read",
                    hf->model_type);
-}
-
-/* Keys of the text model that look like rope and are nobody's. */
-static void note_unread(pe_hf *hf)
-{
-    static const char *const known[] = {"rope_theta",
-                                        "rope_base",
-                                        "rope_pct",
-                                        "rope_percent",
-                                        "rope_interleave",
-                                        "rope_local_base_freq",
-                                        "rope_embedding_base",
-                                        "rotary_dim",
-                                        "rotary_pct",
-                                        "rotary_percent",
-                                        "rotary_base",
-                                        "rotary_emb_base",
-                                        "rotary_emb_fraction",
-                                        "rotary_emb_interleaved",
-                                        "rotary_embedding_base",
-                                        "partial_rotary_factor",
-                                        "qk_rope_head_dim",
-                                        "use_hf_rope",
-                                        "no_rope_layers",
-                                        "no_rope_layer_interval",
-                                        "global_rope_theta",
-                                        "local_rope_theta",
-                                        "mrope_section",
-                                        "mrope_interleaved"};
-    const size_t length = strlen(hf->prefix);
-    for (int64_t i = 0; i < hf->settings->num; i++) {
-        const pe_setting *setting = &hf->settings->entries[i].setting;
-        const char *name = setting->path + length;
-        if (strncmp(setting->path, hf->prefix, length) != 0 ||
-            strpbrk(name, ".[") != NULL || setting->type == PE_SETTING_NULL ||
-            (setting->type == PE_SETTING_BOOL && setting->integer == 0) ||
-            (strstr(name, "rope") == NULL && strstr(name, "rotary") == NULL))
-            continue;
-        size_t k = 0;
-        while (k < PE_COUNT(known) && strcmp(known[k], name) != 0)
-            k++;
-        if (k == PE_COUNT(known))
-            pe_build_note(hf->model, PE_WARNING, setting,
-                          "%.120s is not read, so it has no effect", setting->path);
-    }
 }
 
 static pe_status read_method(pe_hf *hf, pe_hf_method method)
@@ -233,7 +216,7 @@ static pe_status read_method(pe_hf *hf, pe_hf_method method)
     hf->model->info.method = names[method];
     switch (method) {
     case PE_HF_ROPE:
-        note_unread(hf);
+        pe_hf_note_unread(hf);
         return pe_hf_rope_layers(hf);
     case PE_HF_LEARNED:
         return pe_hf_learned(hf);

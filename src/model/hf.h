@@ -35,7 +35,12 @@ enum {
     PE_HF_ENCODER = 512,         /* not causal */
     PE_HF_REVERSED = 1024,       /* turns by minus the angle */
     PE_HF_FULL_FIRST = 2048,     /* layer l is full when l % sliding_period is 0 */
-    PE_HF_LINEAR_BETWEEN = 4096  /* full_attention_interval is 4 unless stated */
+    PE_HF_LINEAR_BETWEEN = 4096, /* full_attention_interval is 4 unless stated */
+    PE_HF_COMPRESS = 8192,       /* layers that compress keys have their own rope */
+    PE_HF_LAYER_LISTS = 16384,   /* theta and width may be lists, one for each layer */
+    PE_HF_MROPE_ERNIE = 32768,   /* reads mrope_section as H, W, T */
+    PE_HF_VISION = 65536,        /* two axes over patches, no context */
+    PE_HF_THETA_RATIO = 131072   /* rope_ratio multiplies theta */
 };
 
 typedef struct pe_hf_arch {
@@ -79,6 +84,8 @@ typedef struct pe_pick {
 typedef struct pe_hf_group {
     const char *layer_type; /* "sliding_attention"; NULL: the model has one kind */
     int32_t is_sliding;
+    int32_t layer;         /* of the first */
+    double theta, partial; /* of a list with one for each layer; 0: no list */
 } pe_hf_group;
 
 /* hf_lookup.c.  NULL for absent and for null. */
@@ -99,6 +106,15 @@ pe_status pe_hf_read_shape(pe_hf *hf);
 pe_status pe_hf_head_dim(pe_hf *hf, const pe_hf_group *group, int32_t *head_dim,
                          pe_claim *claim);
 
+/* hf_unread.c: keys beside the blocks that look like rope and are nobody's. */
+void pe_hf_note_unread(pe_hf *hf);
+
+/* hf_axes.c: which axis each pair follows. */
+pe_status pe_hf_axes(pe_hf *hf, pe_rope_spec *spec, pe_draft *draft);
+/* hf_theta.c */
+pe_status pe_hf_theta(pe_hf *hf, const pe_hf_group *group, pe_rope_spec *spec,
+                      pe_draft *draft);
+
 /* hf_rope.c, hf_rope_type.c, hf_scaling.c */
 pe_status pe_hf_rope(pe_hf *hf, const pe_hf_group *group, int32_t *rope);
 pe_status pe_hf_rope_type(pe_hf *hf, const pe_hf_group *group, pe_rope_spec *spec,
@@ -118,9 +134,13 @@ void pe_hf_resolve_lengths(pe_hf *hf, const pe_freqs *freqs);
 int32_t pe_hf_learned_table(pe_hf *hf, int64_t *rows, int64_t *model_dim,
                             const char **name);
 
+/* hf_sites.c */
+pe_status pe_hf_encoder_layers(pe_hf *hf, int32_t rope);
+void pe_hf_note_sites(const pe_hf *hf);
+pe_status pe_hf_plain_layers(pe_hf *hf, pe_site_role role, int32_t bias);
+
 /* hf_layers.c, hf_absolute.c, hf_bias.c */
 pe_status pe_hf_rope_layers(pe_hf *hf);
-pe_status pe_hf_plain_layers(pe_hf *hf, pe_site_role role, int32_t bias);
 pe_status pe_hf_learned(pe_hf *hf);
 pe_status pe_hf_sinusoidal(pe_hf *hf);
 pe_status pe_hf_alibi(pe_hf *hf);

@@ -94,7 +94,12 @@ static const pe_hf_arch archs[] = {
     {"modernbert", .method = PE_HF_ROPE, .pairing = HALF,
      .flags = PE_HF_LOCAL_BASE | PE_HF_FULL_FIRST | PE_HF_ENCODER, .sliding_period = 3,
      .theta = 160000},
-    {"mimo_v2_flash", .method = PE_HF_REFUSED, .pairing = HALF},
+    {"mimo_v2_flash", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_LOCAL_BASE,
+     .head_dim = 192, .theta = 5e6, .partial = 0.334},
+    {"step3p5", .method = PE_HF_ROPE, .pairing = HALF,
+     .flags = PE_HF_LAYER_LISTS | PE_HF_SCALED_ON_FULL},
+    {"step3p7", .method = PE_HF_ROPE, .pairing = HALF,
+     .flags = PE_HF_LAYER_LISTS | PE_HF_SCALED_ON_FULL},
     {"laguna", .method = PE_HF_ROPE, .pairing = HALF},
     /* interleaved */
     {"gptj", .method = PE_HF_ROPE, .pairing = PAIR, .flags = PE_HF_THETA_IN_CODE},
@@ -113,7 +118,21 @@ static const pe_hf_arch archs[] = {
      .head_dim = 128, .theta = 5e5},
     {"roformer", .method = PE_HF_ROPE, .pairing = PAIR,
      .flags = PE_HF_THETA_IN_CODE | PE_HF_ENCODER},
+    {"chatglm", .method = PE_HF_ROPE, .pairing = PAIR,
+     .flags = PE_HF_THETA_IN_CODE | PE_HF_THETA_RATIO, .partial = 0.5},
+    {"glm4v_text", .method = PE_HF_ROPE, .pairing = PAIR, .flags = PE_HF_MROPE,
+     .partial = 0.5},
+    {"ernie4_5_vl_moe_text", .method = PE_HF_ROPE, .pairing = PAIR,
+     .flags = PE_HF_MROPE_ERNIE, .theta = 5e5},
+    {"moonshine", .method = PE_HF_ROPE, .pairing = PAIR, .partial = 0.9},
     {"deepseek_v2", .method = PE_HF_ROPE, .pairing = PAIR, .flags = MLA_V3},
+    {"deepseek_v4", .method = PE_HF_ROPE, .pairing = PAIR,
+     .flags = PE_HF_MLA | PE_HF_COMPRESS | PE_HF_SCALED_ON_FULL, .head_dim = 512},
+    /* vision towers: rows and columns of patches */
+    {"pixtral", .method = PE_HF_ROPE, .pairing = HALF,
+     .flags = PE_HF_VISION | PE_HF_ENCODER},
+    {"dinov3_vit", .method = PE_HF_ROPE, .pairing = HALF,
+     .flags = PE_HF_VISION | PE_HF_ENCODER, .theta = 100},
     /* interleaved in, half-split out */
     {"deepseek_v3", .method = PE_HF_ROPE, .pairing = PAIR, .out_pairing = HALF, .flags = MLA_V3},
     {"deepseek_v32", .method = PE_HF_ROPE, .pairing = PAIR, .out_pairing = HALF, .flags = MLA_V3},
@@ -165,16 +184,8 @@ static const pe_hf_arch archs[] = {
     {"jamba", .method = PE_HF_NONE},
     {"mamba", .method = PE_HF_NONE},
     {"mamba2", .method = PE_HF_NONE},
-    /* known to turn in a way that is not read: a half-split guess would be wrong */
-    {"chatglm", .method = PE_HF_REFUSED, .pairing = PAIR},
-    {"deepseek_v4", .method = PE_HF_REFUSED, .pairing = PAIR},
-    {"ernie4_5_vl_moe_text", .method = PE_HF_REFUSED, .pairing = PAIR},
-    {"glm4v_text", .method = PE_HF_REFUSED, .pairing = PAIR},
-    {"pixtral", .method = PE_HF_REFUSED, .pairing = HALF},
-    {"dinov3_vit", .method = PE_HF_REFUSED, .pairing = HALF},
+    /* no rotation of pairs: an element's partner turns by another angle */
     {"vjepa2", .method = PE_HF_REFUSED, .pairing = PAIR},
-    {"moonshine", .method = PE_HF_REFUSED, .pairing = PAIR},
-    {"step3p7", .method = PE_HF_REFUSED, .pairing = HALF},
 };
 /* clang-format on */
 

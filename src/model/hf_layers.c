@@ -18,6 +18,10 @@ typedef struct plan {
     const pe_entry *layer_types;
     const pe_setting *no_rope;    /* no_rope_layers: 1 where a layer turns */
     const pe_setting *cross;      /* cross_attention_layers */
+    const pe_setting *hybrid;     /* hybrid_layer_pattern: 1 where a layer slides */
+    const pe_setting *ratios;     /* compress_ratios: 0 where keys are kept whole */
+    const pe_setting *thetas;     /* rope_theta, a list */
+    const pe_setting *partials;   /* partial_rotary_factors */
     int64_t sliding_period;       /* full when (l + 1) % this is 0; 0: all alike */
     int64_t nope_interval;        /* NoPE when (l + 1) % this is 0; 0: none */
     int64_t attention_interval;   /* attends when (l + 1) % this is 0; 0: always */
@@ -60,7 +64,8 @@ static pe_status find_dicts(plan *p)
         hf->dicts[i] = names[i];
         const char *nested = nested_name(hf, names[i]);
         if (nested != NULL &&
-            (i != 0 || (p->layer_types == NULL && p->hf->arch->sliding_period == 0)))
+            (i != 0 || (p->layer_types == NULL && p->hf->arch->sliding_period == 0 &&
+                        p->ratios == NULL)))
             return pe_fail(hf->error, PE_E_UNSUPPORTED,
                            "%.120s is nested, but no layer_types says which layers it "
                            "is for",
@@ -72,13 +77,67 @@ static pe_status find_dicts(plan *p)
     return PE_OK;
 }
 
+/* Prediction layers at the end may have elements, too. */
 static pe_status check_list(pe_hf *hf, const pe_setting *setting, int64_t count)
 {
-    if (count == hf->num_layers)
+    const int may_be_longer =
+        (hf->arch->flags & (PE_HF_LAYER_LISTS | PE_HF_COMPRESS)) != 0;
+    if (count == hf->num_layers || (may_be_longer && count > hf->num_layers))
         return PE_OK;
     return pe_fail(hf->error, PE_E_ARGUMENT,
                    "%s has %lld elements, must have one for each of %lld layers",
                    setting->path, (long long)count, (long long)hf->num_layers);
+}
+
+/* Lists that only some model_types have. */
+static pe_status read_own_lists(plan *p)
+{
+    pe_hf *hf = p->hf;
+    const int32_t flags = hf->arch->flags;
+    const pe_setting **const lists[] = {&p->hybrid, &p->ratios, &p->thetas,
+                                        &p->partials};
+    static const char *const names[] = {"hybrid_layer_pattern", "compress_ratios",
+                                        "rope_theta", "partial_rotary_factors"};
+    const int wanted[] = {
+        strcmp(hf->model_type, "mimo_v2_flash") == 0, (flags & PE_HF_COMPRESS) != 0,
+        (flags & PE_HF_LAYER_LISTS) != 0, (flags & PE_HF_LAYER_LISTS) != 0};
+    for (size_t i = 0; i < PE_COUNT(lists); i++) {
+        const pe_setting *list = wanted[i] ? pe_hf_get(hf, names[i]) : NULL;
+        if (list == NULL || (i == 2 && list->type != PE_SETTING_ARRAY))
+            continue;
+        if (list->numbers == NULL)
+            return pe_fail(hf->error, PE_E_ARGUMENT,
+                           "%s is %.60s, must be an array of numbers", list->path,
+                           list->text);
+        pe_status status = check_list(hf, list, list->num_numbers);
+        if (status != PE_OK)
+            return status;
+        for (int64_t k = 0; i >= 2 && k < list->num_numbers; k++) {
+            if (!(list->numbers[k] > (i == 2 ? 1 : 0)))
+                return pe_fail(hf->error, PE_E_ARGUMENT,
+                               "%s[%lld] is %g, must be above %d", list->path,
+                               (long long)k, list->numbers[k], i == 2 ? 1 : 0);
+        }
+        *lists[i] = list;
+    }
+    const pe_entry *scaled = pe_hf_entry(hf, "yarn_only_types");
+    if ((flags & PE_HF_LAYER_LISTS) != 0 && scaled != NULL &&
+        (scaled->num_strings != 1 || strcmp(scaled->strings[0], "full_attention") != 0))
+        return pe_fail(hf->error, PE_E_UNSUPPORTED,
+                       "%s must be [\"full_attention\"]: scaling of other layers is "
+                       "not read",
+                       scaled->setting.path);
+    if (p->hybrid == NULL && p->layer_types == NULL &&
+        strcmp(hf->model_type, "mimo_v2_flash") == 0)
+        return pe_fail(hf->error, PE_E_ARGUMENT,
+                       "neither hybrid_layer_pattern nor layer_types is stated: which "
+                       "layers slide is not known");
+    if ((flags & PE_HF_COMPRESS) != 0 && p->ratios == NULL && p->layer_types == NULL)
+        return pe_fail(
+            hf->error, PE_E_ARGUMENT,
+            "neither compress_ratios nor layer_types is stated: which layers "
+            "compress their keys is not known");
+    return PE_OK;
 }
 
 static pe_status read_lists(plan *p)
@@ -108,7 +167,7 @@ static pe_status read_lists(plan *p)
         status = check_list(hf, &p->layer_types->setting, p->layer_types->num_strings);
     if (status == PE_OK && p->no_rope != NULL)
         status = check_list(hf, p->no_rope, p->no_rope->num_numbers);
-    return status;
+    return status == PE_OK ? read_own_lists(p) : status;
 }
 
 /* sliding_window_pattern: 6, or EXAONE's "LLLG". */
@@ -143,6 +202,10 @@ static pe_status read_period(plan *p)
 
 static int is_sliding(const plan *p, int64_t layer)
 {
+    if (p->ratios != NULL)
+        return p->ratios->numbers[layer] == 0;
+    if (p->hybrid != NULL)
+        return p->hybrid->numbers[layer] != 0;
     if (p->layer_types != NULL)
         return strstr(p->layer_types->strings[layer], "sliding") != NULL;
     const int64_t first = (p->hf->arch->flags & PE_HF_FULL_FIRST) != 0 ? 0 : 1;
@@ -201,8 +264,15 @@ static pe_status use_dict(plan *p, const pe_hf_group *group)
 
 static pe_status rope_of(plan *p, int64_t layer, int32_t *rope)
 {
-    pe_hf_group group = {.layer_type = NULL};
-    if (p->has_kinds) {
+    pe_hf_group group = {.layer_type = NULL, .layer = (int32_t)layer};
+    if (p->thetas != NULL)
+        group.theta = p->thetas->numbers[layer];
+    if (p->partials != NULL)
+        group.partial = p->partials->numbers[layer];
+    if ((p->hf->arch->flags & PE_HF_COMPRESS) != 0) {
+        group.is_sliding = is_sliding(p, layer);
+        group.layer_type = group.is_sliding ? "main" : "compress";
+    } else if (p->has_kinds) {
         group.is_sliding = is_sliding(p, layer);
         group.layer_type = p->layer_types != NULL ? p->layer_types->strings[layer]
                            : group.is_sliding     ? "sliding_attention"
@@ -210,6 +280,8 @@ static pe_status rope_of(plan *p, int64_t layer, int32_t *rope)
     }
     for (int32_t i = 0; i < p->num_groups; i++) {
         const char *name = p->groups[i].layer_type;
+        if (p->groups[i].theta != group.theta || p->groups[i].partial != group.partial)
+            continue;
         if (name == group.layer_type || (name != NULL && group.layer_type != NULL &&
                                          strcmp(name, group.layer_type) == 0)) {
             *rope = p->ropes[i];
@@ -247,8 +319,13 @@ static pe_status add_layers(plan *p)
                 return status;
         }
         still += rope < 0 && !cross;
-        pe_build_site(hf->model, (int32_t)layer, cross ? PE_SITE_CROSS : PE_SITE_SELF,
+        pe_build_site(hf->model, (int32_t)layer,
+                      cross                                   ? PE_SITE_CROSS
+                      : (hf->arch->flags & PE_HF_VISION) != 0 ? PE_SITE_VISION
+                                                              : PE_SITE_SELF,
                       rope, -1);
+        if ((hf->arch->flags & PE_HF_COMPRESS) != 0 && !is_sliding(p, layer))
+            pe_build_site(hf->model, (int32_t)layer, PE_SITE_COMPRESS, rope, -1);
     }
     if (without > 0)
         pe_build_note(hf->model, PE_INFO, NULL,
@@ -272,7 +349,9 @@ pe_status pe_hf_rope_layers(pe_hf *hf)
         status = find_dicts(&p);
     if (status != PE_OK)
         return status;
-    p.has_kinds = hf->is_nested || pe_hf_get(hf, "global_head_dim") != NULL ||
+    pe_hf_note_sites(hf);
+    p.has_kinds = hf->is_nested || p.hybrid != NULL ||
+                  pe_hf_get(hf, "global_head_dim") != NULL ||
                   (flags & (PE_HF_LOCAL_BASE | PE_HF_SCALED_ON_FULL)) != 0;
     /* Without a window every layer of EXAONE 4 is full, and turns. */
     p.rope_on_sliding_only = (flags & PE_HF_ROPE_ON_SLIDING) != 0 &&
@@ -284,13 +363,8 @@ pe_status pe_hf_rope_layers(pe_hf *hf)
                        "num_hidden_layers is not stated, but the layers of model_type "
                        "%.60s differ",
                        hf->model_type);
-    return add_layers(&p);
-}
-
-pe_status pe_hf_plain_layers(pe_hf *hf, pe_site_role role, int32_t bias)
-{
-    const int64_t num = hf->num_layers == 0 ? 1 : hf->num_layers;
-    for (int64_t layer = 0; layer < num; layer++)
-        pe_build_site(hf->model, (int32_t)layer, role, -1, bias);
-    return PE_OK;
+    status = add_layers(&p);
+    if (status == PE_OK && strcmp(hf->model_type, "moonshine") == 0)
+        status = pe_hf_encoder_layers(hf, p.ropes[0]);
+    return status;
 }

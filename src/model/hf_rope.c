@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * hf_rope.c - the rope of one group of layers: width, pairing, theta, axes
+ * hf_rope.c - the rope of one group of layers: width and pairing
  */
 #include "model/hf.h"
 
 #include "base/error.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *pairing_name(pe_pairing pairing)
@@ -98,7 +96,8 @@ static pe_status from_factor(pe_hf *hf, pe_rope_spec *spec, double factor,
     return PE_OK;
 }
 
-static pe_status read_window(pe_hf *hf, pe_rope_spec *spec, pe_draft *draft)
+static pe_status read_window(pe_hf *hf, const pe_hf_group *group, pe_rope_spec *spec,
+                             pe_draft *draft)
 {
     static const char *const rope_part[] = {"qk_rope_head_dim", NULL};
     static const char *const dims[] = {"rotary_dim", NULL};
@@ -127,6 +126,11 @@ static pe_status read_window(pe_hf *hf, pe_rope_spec *spec, pe_draft *draft)
         status = pe_hf_number(hf, factors, &factor);
     if (status != PE_OK)
         return status;
+    if (group->partial != 0) {
+        factor.number = group->partial;
+        factor.claim.setting = pe_hf_get(hf, "partial_rotary_factors");
+        factor.claim.source = PE_DERIVED;
+    }
     if (spec->freqs.rope_type == PE_ROPE_PROPORTIONAL) {
         spec->pairs.rotary_dim = spec->head_dim;
         spec->freqs.partial_rotary_factor =
@@ -169,7 +173,10 @@ static pe_status read_window(pe_hf *hf, pe_rope_spec *spec, pe_draft *draft)
             status = from_factor(hf, spec, partial, &factor.claim);
             if (status != PE_OK)
                 return status;
-            pe_build_note(hf->model, PE_WARNING, NULL,
+            pe_build_note(hf->model,
+                          (hf->arch->flags & PE_HF_THETA_IN_CODE) != 0 ? PE_INFO
+                                                                       : PE_WARNING,
+                          NULL,
                           "partial_rotary_factor is not stated, %g is the default of "
                           "model_type %s",
                           partial, hf->model_type);
@@ -181,123 +188,6 @@ static pe_status read_window(pe_hf *hf, pe_rope_spec *spec, pe_draft *draft)
     }
     if (spec->head_dim != 0)
         pe_draft_integer(draft, "rotary_dim", spec->pairs.rotary_dim, &factor.claim);
-    return PE_OK;
-}
-
-static pe_status read_theta(pe_hf *hf, const pe_hf_group *group, pe_rope_spec *spec,
-                            pe_draft *draft)
-{
-    static const char *const names[] = {
-        "*rope_theta",         "rope_theta",        "rotary_emb_base",
-        "rope_base",           "rotary_base",       "rotary_embedding_base",
-        "rope_embedding_base", "global_rope_theta", NULL};
-    static const char *const local_names[] = {"rope_local_base_freq",
-                                              "local_rope_theta", NULL};
-    const int is_local = group->is_sliding && !hf->is_nested &&
-                         (hf->arch->flags & PE_HF_LOCAL_BASE) != 0;
-    pe_pick pick;
-    pe_status status = pe_hf_number(hf, is_local ? local_names : names, &pick);
-    if (status != PE_OK)
-        return status;
-    if (pick.claim.setting != NULL) {
-        if (!(pick.number > 1))
-            return pe_fail(hf->error, PE_E_ARGUMENT, "%s is %.40s, must be above 1",
-                           pick.claim.setting->path, pick.claim.setting->text);
-        spec->freqs.rope_theta = pick.number;
-        pe_draft_number(draft, "rope_theta", pick.number, &pick.claim);
-        return PE_OK;
-    }
-    const double own = is_local ? 0 : hf->arch->theta;
-    spec->freqs.rope_theta = own != 0 ? own : 10000;
-    pick.claim.source = PE_DEFAULTED;
-    pick.claim.reason = own != 0 ? "not stated: default of this model_type"
-                                 : "not stated: Hugging Face's general default";
-    pe_draft_number(draft, "rope_theta", spec->freqs.rope_theta, &pick.claim);
-    pe_build_note(hf->model,
-                  (hf->arch->flags & PE_HF_THETA_IN_CODE) != 0 ? PE_INFO : PE_WARNING,
-                  NULL, "rope_theta is not stated%s, %.17g is %s",
-                  is_local ? " for local layers" : "", spec->freqs.rope_theta,
-                  own != 0 || (hf->arch->flags & PE_HF_THETA_IN_CODE) != 0
-                      ? "what the code of this model_type has"
-                      : "Hugging Face's general default, not a fact about this model");
-    return PE_OK;
-}
-
-static pe_status find_section(pe_hf *hf, const pe_entry **section)
-{
-    *section = NULL;
-    for (size_t i = 0; i < PE_COUNT(hf->dicts); i++) {
-        char name[128];
-        if (hf->dicts[i] == NULL)
-            continue;
-        snprintf(name, sizeof name, "%s.mrope_section", hf->dicts[i]);
-        if (*section == NULL)
-            *section = pe_hf_entry(hf, name);
-    }
-    if (*section == NULL)
-        *section = pe_hf_entry(hf, "mrope_section");
-    return PE_OK;
-}
-
-static pe_status read_axes(pe_hf *hf, pe_rope_spec *spec, pe_draft *draft)
-{
-    static const char *const interleaved[] = {"*mrope_interleaved", "mrope_interleaved",
-                                              NULL};
-    const pe_entry *entry = NULL;
-    pe_pick pick;
-    int32_t is_interleaved = 0;
-    pe_status status = find_section(hf, &entry);
-    if (status == PE_OK)
-        status = pe_hf_bool(hf, interleaved, 0, &is_interleaved, &pick);
-    if (status != PE_OK || entry == NULL)
-        return status;
-    const pe_setting *section = &entry->setting;
-    const int32_t flags = hf->arch->flags;
-    if (*hf->arch->model_type != '\0' &&
-        (flags & (PE_HF_MROPE | PE_HF_MROPE_INTERLEAVED)) == 0) {
-        pe_build_note(hf->model, PE_WARNING, section,
-                      "mrope_section is not read by model_type %s, which turns along "
-                      "one axis",
-                      hf->model_type);
-        return PE_OK;
-    }
-    if (section->num_numbers < 2 || section->num_numbers > 4)
-        return pe_fail(hf->error, PE_E_ARGUMENT,
-                       "%s is %.60s, must be an array of 2 to 4 counts", section->path,
-                       section->text);
-    double sum = 0;
-    for (int64_t i = 0; i < section->num_numbers; i++) {
-        const double count = section->numbers[i];
-        if (!(count >= 0 && count <= 2048) || count != floor(count))
-            return pe_fail(hf->error, PE_E_ARGUMENT,
-                           "%s is %.60s, must be an array of counts in 0..2048",
-                           section->path, section->text);
-        spec->axes.section[i] = (int32_t)count;
-        sum += count;
-    }
-    if (spec->head_dim != 0 && 2 * sum != spec->pairs.rotary_dim)
-        return pe_fail(hf->error, PE_E_ARGUMENT,
-                       "%s sums to %g, must be rotary_dim / 2 (%d)", section->path, sum,
-                       spec->pairs.rotary_dim / 2);
-    const pe_claim claim = {.setting = section, .source = PE_STATED};
-    spec->axes.map = is_interleaved || (flags & PE_HF_MROPE_INTERLEAVED) != 0
-                         ? PE_AXIS_INTERLEAVED
-                         : PE_AXIS_CHUNKED;
-    if (pick.claim.setting == NULL) {
-        pick.claim.source = PE_DERIVED;
-        pick.claim.setting = pe_hf_get(hf, "model_type");
-        pick.claim.reason = "model code of this model_type";
-        if (*hf->arch->model_type == '\0') {
-            pick.claim.source = PE_DEFAULTED;
-            pick.claim.reason = "model_type is not known: sections in runs";
-            pe_build_note(hf->model, PE_WARNING, section,
-                          "axis_map is a guess (chunked): model_type is not known");
-        }
-    }
-    pe_draft_text(draft, "axis_map",
-                  spec->axes.map == PE_AXIS_CHUNKED ? "chunked" : "interleaved",
-                  &pick.claim);
-    pe_draft_text(draft, "mrope_section", section->text, &claim);
     return PE_OK;
 }
 
@@ -318,13 +208,13 @@ pe_status pe_hf_rope(pe_hf *hf, const pe_hf_group *group, int32_t *rope)
     if (status == PE_OK)
         status = pe_hf_rope_type(hf, group, &spec, &draft);
     if (status == PE_OK)
-        status = read_window(hf, &spec, &draft);
+        status = read_window(hf, group, &spec, &draft);
     if (status == PE_OK)
-        status = read_theta(hf, group, &spec, &draft);
+        status = pe_hf_theta(hf, group, &spec, &draft);
     if (status == PE_OK)
         status = pe_hf_scaling(hf, group, &spec, &draft);
     if (status == PE_OK)
-        status = read_axes(hf, &spec, &draft);
+        status = pe_hf_axes(hf, &spec, &draft);
     if (status != PE_OK)
         return status;
     pe_hf_lint(hf, group, &spec);

@@ -77,7 +77,10 @@ pe_status pe_hf_rope_type(pe_hf *hf, const pe_hf_group *group, pe_rope_spec *spe
     pe_pick pick;
     if (pe_hf_is_unscaled(hf, group)) {
         const pe_claim claim = {.source = PE_DERIVED,
-                                .reason = "scaling is for full-attention layers only"};
+                                .reason =
+                                    (hf->arch->flags & PE_HF_COMPRESS) != 0
+                                        ? "scaling is for layers that compress keys"
+                                        : "scaling is for full-attention layers only"};
         pe_draft_text(draft, "rope_type", "default", &claim);
         return PE_OK;
     }

@@ -181,6 +181,14 @@ static pe_status read_yarn(pe_hf *hf, pe_freqs *freqs, pe_draft *draft)
                       "beta_fast is %g, below beta_slow (%g): they look swapped",
                       freqs->beta_fast, freqs->beta_slow);
     status = read_mscales(hf, freqs, draft);
+    if (status == PE_OK && (hf->arch->flags & PE_HF_COMPRESS) != 0) {
+        const pe_claim claim = {.setting = pe_hf_get(hf, "model_type"),
+                                .source = PE_DERIVED,
+                                .reason = "model code: cos and sin stay unscaled"};
+        if (freqs->attention_factor == 0)
+            pe_draft_number(draft, "attention_factor", 1, &claim);
+        freqs->attention_factor = 1;
+    }
     return status == PE_OK ? read_apply_scale(hf, freqs, draft) : status;
 }
 

@@ -25,8 +25,14 @@ static pe_status read_one(pe_hf *hf, pe_draft *draft, const char *field,
 
 static pe_status read_kv_heads(pe_hf *hf, pe_draft *draft)
 {
-    static const char *const names[] = {"num_key_value_heads", "n_kv_heads",
-                                        "num_kv_heads", "n_head_kv", NULL};
+    static const char *const names[] = {"num_key_value_heads",
+                                        "n_kv_heads",
+                                        "num_kv_heads",
+                                        "n_head_kv",
+                                        "num_attention_groups",
+                                        "multi_query_group_num",
+                                        "decoder_num_key_value_heads",
+                                        NULL};
     static const char *const multi_query[] = {"multi_query", NULL};
     static const char *const new_decoder[] = {"new_decoder_architecture", NULL};
     pe_pick pick, other;
@@ -78,7 +84,7 @@ static pe_status read_max_positions(pe_hf *hf, pe_draft *draft)
                       "max_position_embeddings is not stated, %lld is the default of "
                       "model_type %s",
                       (long long)hf->max_positions, hf->model_type);
-    } else if (hf->max_positions == 0) {
+    } else if (hf->max_positions == 0 && (hf->arch->flags & PE_HF_VISION) == 0) {
         pe_build_note(hf->model, PE_WARNING, NULL,
                       "max_position_embeddings is not stated: the context is unknown");
     }
@@ -87,14 +93,22 @@ static pe_status read_max_positions(pe_hf *hf, pe_draft *draft)
 
 pe_status pe_hf_read_shape(pe_hf *hf)
 {
-    static const char *const layers[] = {"num_hidden_layers", "n_layer",
-                                         "n_layers",          "num_layers",
-                                         "encoder_layers",    NULL};
+    static const char *const layers[] = {"num_hidden_layers",
+                                         "n_layer",
+                                         "n_layers",
+                                         "num_layers",
+                                         "encoder_layers",
+                                         "decoder_num_hidden_layers",
+                                         NULL};
     static const char *const hidden[] = {"hidden_size", "n_embd", "d_model", "dim",
                                          NULL};
-    static const char *const heads[] = {
-        "num_attention_heads",     "n_head", "n_heads", "num_heads",
-        "encoder_attention_heads", NULL};
+    static const char *const heads[] = {"num_attention_heads",
+                                        "n_head",
+                                        "n_heads",
+                                        "num_heads",
+                                        "encoder_attention_heads",
+                                        "decoder_num_attention_heads",
+                                        NULL};
     pe_draft draft = {.model = hf->model};
     pe_status status =
         read_one(hf, &draft, "num_layers", layers, LAYERS_MAX, &hf->num_layers);
@@ -155,6 +169,7 @@ pe_status pe_hf_head_dim(pe_hf *hf, const pe_hf_group *group, int32_t *head_dim,
     static const char *const nope[] = {"qk_nope_head_dim", NULL};
     static const char *const rope[] = {"qk_rope_head_dim", NULL};
     static const char *const global[] = {"global_head_dim", NULL};
+    static const char *const swa[] = {"swa_head_dim", NULL};
     static const char *const names[] = {"head_dim", "kv_channels", "d_kv", NULL};
     int64_t nope_dim = 0, rope_dim = 0, dim = 0;
     pe_pick pick;
@@ -171,7 +186,9 @@ pe_status pe_hf_head_dim(pe_hf *hf, const pe_hf_group *group, int32_t *head_dim,
         claim->reason = "qk_nope_head_dim + qk_rope_head_dim: a query is [nope | rope]";
         return PE_OK;
     }
-    if (group->layer_type != NULL && !group->is_sliding)
+    if (group->layer_type != NULL && group->is_sliding)
+        status = pe_hf_integer(hf, swa, 2, WIDTH_MAX, &dim, &pick);
+    if (status == PE_OK && group->layer_type != NULL && !group->is_sliding)
         status = pe_hf_integer(hf, global, 2, WIDTH_MAX, &dim, &pick);
     if (status == PE_OK && dim == 0)
         status = pe_hf_integer(hf, names, 1, WIDTH_MAX, &dim, &pick);

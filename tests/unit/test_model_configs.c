@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * test_model_configs.c - tests/data/model_configs.json: what configurations resolve to
+ * test_model_configs.c - tests/models: what configurations resolve to
  *
+ * NAME.json is a config.json, NAME.expect what it means, or the error that it gets.
  * Specs are compared as they are, and through the plan that they make; every key of an
  * expectation must be known here, so that a misspelt one cannot pass. */
+#define _DEFAULT_SOURCE /* scandir */
+
 #include "posenc/model.h"
 
+#include <dirent.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,10 +52,11 @@ static const char *name_of(int32_t value, const char *const *names, size_t num)
 #define NAME(value, names) name_of(value, names, sizeof(names) / sizeof((names)[0]))
 
 static const char *const pairings[] = {"", "half-split", "interleaved"};
-static const char *const rope_types[] = {"default", "linear",      "ntk",
-                                         "dynamic", "yarn",        "longrope",
-                                         "llama3",  "proportional"};
-static const char *const axis_maps[] = {"single", "chunked", "interleaved"};
+static const char *const rope_types[] = {"default", "linear",       "ntk",
+                                         "dynamic", "yarn",         "longrope",
+                                         "llama3",  "proportional", "custom"};
+static const char *const axis_maps[] = {"single", "chunked", "interleaved",
+                                        "imrope", "ernie",   "split"};
 static const char *const forms[] = {"", "causal", "bidirectional", "key-only"};
 static const char *const bias_types[] = {"", "alibi", "t5"};
 static const char *const dtypes[] = {"", "f32", "f16", "bf16"};
@@ -303,18 +309,13 @@ static void check_error(const pe_error *error, json_object *expect)
     same_text("status", pe_status_name(error->status), json_object_get_string(value));
 }
 
-static void check_case(json_object *item)
+static void check_case(const char *path, json_object *expect)
 {
-    json_object *config = json_object_object_get(item, "config");
-    json_object *expect = json_object_object_get(item, "expect");
     json_object *seq_len = json_object_object_get(expect, "seq_len");
     pe_checkpoint *checkpoint = NULL;
     pe_model *model = NULL;
     pe_error error;
-    case_name = json_object_get_string(json_object_object_get(item, "name"));
-    const char *text = json_object_to_json_string_ext(config, JSON_C_TO_STRING_PLAIN);
-    if (pe_checkpoint_parse(&checkpoint, PE_FORMAT_AUTO, text, strlen(text), NULL,
-                            &error) != PE_OK)
+    if (pe_checkpoint_load(&checkpoint, path, NULL, &error) != PE_OK)
         FAIL("does not parse: %s", error.message);
     if (pe_model_create(&model, checkpoint,
                         seq_len == NULL ? 0 : json_object_get_int64(seq_len), NULL,
@@ -330,16 +331,33 @@ static void check_case(json_object *item)
     pe_checkpoint_destroy(checkpoint);
 }
 
+static int is_config(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+    return dot != NULL && strcmp(dot, ".json") == 0;
+}
+
 static void configs_resolve_as_expected(void **state)
 {
     (void)state;
-    json_object *root = json_object_from_file("tests/data/model_configs.json");
-    assert_non_null(root);
-    json_object *cases = json_object_object_get(root, "cases");
-    assert_in_range(json_object_array_length(cases), 100, 100000);
-    for (size_t i = 0; i < json_object_array_length(cases); i++)
-        check_case(json_object_array_get_idx(cases, i));
-    json_object_put(root);
+    struct dirent **names = NULL;
+    const int count = scandir("tests/models", &names, is_config, alphasort);
+    assert_in_range(count, 120, 100000);
+    for (int i = 0; i < count; i++) {
+        char path[512], want[512];
+        const int length = (int)strlen(names[i]->d_name) - 5;
+        snprintf(path, sizeof path, "tests/models/%s", names[i]->d_name);
+        snprintf(want, sizeof want, "tests/models/%.*s.expect", length,
+                 names[i]->d_name);
+        case_name = names[i]->d_name;
+        json_object *expect = json_object_from_file(want);
+        assert_non_null(expect);
+        assert_true(json_object_object_length(expect) > 0);
+        check_case(path, expect);
+        json_object_put(expect);
+        free(names[i]);
+    }
+    free(names);
     assert_int_equal(num_failed, 0);
 }
 
