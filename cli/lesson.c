@@ -193,6 +193,7 @@ const cli_verb cli_verb_lesson = {
                 "posenc lesson rope --step\n"
                 "posenc lesson alibi --lang ko\n"
                 "posenc lesson sinusoidal --json",
+    .kind_at = topic_name,
     .options = options,
     .num_options = CLI_COUNT(options),
     .num_optional = 1,

@@ -6,6 +6,7 @@
 #include "report.h"
 #include "suggest.h"
 #include "verbs.h"
+#include "version.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -33,14 +34,6 @@ static int print_overview(void)
     return CLI_DONE;
 }
 
-static int print_version(void)
-{
-    int32_t version = pe_version_number();
-    (void)printf("posenc %d.%d.%d\n", (int)(version / 10000),
-                 (int)(version / 100 % 100), (int)(version % 100));
-    return CLI_DONE;
-}
-
 static const cli_verb *find_verb(const char *name)
 {
     for (size_t i = 0; i < cli_num_verbs; i++)
@@ -64,7 +57,7 @@ static int run(int argc, char **argv)
         return cli_fail(CLI_USAGE, "a verb is missing; see posenc --help");
     const char *first = argv[1];
     if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0)
-        return print_version();
+        return cli_print_version();
     int wants_help = strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 ||
                      strcmp(first, "help") == 0;
     if (wants_help && argc == 2)

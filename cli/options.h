@@ -41,11 +41,12 @@ typedef struct cli_option {
 
 typedef struct cli_verb {
     const char *name;
-    const char *summary;     /* one line for posenc --help */
-    const char *operands;    /* "MODEL", or "" */
-    const char *about;       /* paragraphs, lines broken by hand */
-    const char *examples;    /* command lines, one each */
-    const cli_choice *kinds; /* what the operand may be; NULL: no such list */
+    const char *summary;  /* one line for posenc --help */
+    const char *operands; /* "MODEL", or "" */
+    const char *about;    /* paragraphs, lines broken by hand */
+    const char *examples; /* command lines, one each */
+    /* What the first operand may be, in order and ended by NULL; NULL: no such list. */
+    const char *(*kind_at)(void *context, size_t index);
     const cli_option *options;
     size_t num_options;
     int num_operands;                  /* that must be there */

@@ -240,7 +240,7 @@ const cli_verb cli_verb_plot = {
                 "posenc plot table --deinterleave -o table.svg\n"
                 "posenc plot freqs --model llama-3.1-8b -o freqs.svg\n"
                 "posenc plot alibi --heads 12 --format csv",
-    .kinds = kinds,
+    .kind_at = kind_name,
     .options = options,
     .num_options = CLI_COUNT(options),
     .num_operands = 1,

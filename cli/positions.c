@@ -280,7 +280,7 @@ const cli_verb cli_verb_positions = {
                 "posenc positions mrope --runs 3,1x2x3,2\n"
                 "posenc positions shard --seq-len 16 --rank 0 --ranks 2\n"
                 "posenc positions grid --grid 4x6 --merge 2",
-    .kinds = cli_build_names,
+    .kind_at = kind_name,
     .options = options,
     .num_options = CLI_COUNT(options),
     .num_operands = 1,

@@ -35,6 +35,13 @@ if(TARGET posenc_model_shared)
 endif()
 if(TARGET posenc_cli)
     install(TARGETS posenc_cli)
+    install(DIRECTORY ${docs_dir}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+    install(FILES ${docs_dir}/bash/posenc
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${docs_dir}/zsh/_posenc
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+    install(FILES ${docs_dir}/fish/posenc.fish
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
 
 install(FILES ${pkgconfig_files} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

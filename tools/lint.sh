@@ -14,5 +14,6 @@ for check in check_files check_layers; do
     tools/$check.py || failed=1
 done
 tools/check_symbols.py "$1" || failed=1
+tools/check_docs.sh "$1/docs" || failed=1
 ((failed)) || echo "lint: no findings in ${#sources[@]} C files"
 exit $failed
