@@ -34,18 +34,16 @@ int main(void)
     pe_tensor_paged(&pages, PE_F16, pool, PAGES, PAGE, KV, D, table, ROWS, MAX);
     pe_tensor_bshd(&copy, PE_F16, dense, ROWS, MAX * PAGE, KV, D);
     failed = pe_rope_create(&rope, &turn, NULL, &error) != PE_OK;
-    spec.q_rope = rope;
-    for (int64_t t = 0; t < lens[0]; t++) {
+    for (int t = 0; t < lens[0]; t++) {
         at_row[0] = at_row[1] = t;
         for (int b = 0; b < ROWS; b++) /* a row that has ended writes nowhere */
-            slots[b] =
-                t < lens[b] ? PAGE * table[b * MAX + t / PAGE] + (int)t % PAGE : -1;
+            slots[b] = t < lens[b] ? PAGE * table[b * MAX + t / PAGE] + t % PAGE : -1;
         for (int i = 0; i < ROWS * H * D; i++)
             x[i % (ROWS * KV * D)] = q[i] = (float)((t * 131 + i * 37) % 199) / 99 - 1;
         failed |= pe_rope_apply(rope, &at, &tx, &by_slot, &error) != PE_OK;
     }
     at_row[0] = lens[0] - 1, at_row[1] = lens[1] - 1;
-    args.q = &tq, args.q_at = &at, args.k_at = &from_0;
+    args.q = &tq, args.q_at = &at, args.k_at = &from_0, spec.q_rope = rope;
     failed |= pe_attention_create(&plan, &spec, NULL, &error) != PE_OK ||
               pe_tensor_copy(&pages, &copy, NULL, &error) != PE_OK;
     for (int i = 0; i < 2 && !failed; i++) {
