@@ -70,8 +70,9 @@ static pe_status check_type(const pe_hf *hf, const pe_setting *setting, want kin
         return pe_fail(hf->error, PE_E_UNSUPPORTED,
                        "%s is a list, one value for each layer is not read",
                        setting->path);
-    return pe_fail(hf->error, PE_E_ARGUMENT, "%s is %.60s, must be %s", setting->path,
-                   setting->text, expected);
+    const char *quote = type == PE_SETTING_STRING ? "\"" : "";
+    return pe_fail(hf->error, PE_E_ARGUMENT, "%s is %s%.60s%s, must be %s",
+                   setting->path, quote, setting->text, quote, expected);
 }
 
 static void conflict(pe_hf *hf, pe_pick *pick, const pe_setting *loser)
