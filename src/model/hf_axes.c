@@ -39,9 +39,9 @@ static pe_status vision_axes(pe_hf *hf, pe_rope_spec *spec, pe_draft *draft)
         return pe_fail(hf->error, PE_E_ARGUMENT,
                        "head_dim is %d, must be a multiple of 4 to turn by two axes",
                        spec->head_dim);
-    spec->axes.map = is_pixtral ? PE_AXIS_CHUNKED : PE_AXIS_SPLIT;
+    spec->axes.map = PE_AXIS_SPLIT;
     spec->axes.section[0] = spec->axes.section[1] = num_pairs / 2;
-    pe_draft_text(draft, "axis_map", is_pixtral ? "chunked" : "split", &claim);
+    pe_draft_text(draft, "axis_map", "split", &claim);
     if (!is_pixtral) {
         pe_build_note(hf->model, PE_INFO, NULL,
                       "positions are 2 pi times patch centres in [-1, 1]; class and "

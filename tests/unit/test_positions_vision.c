@@ -105,6 +105,8 @@ static void test_pixtral_tower(void **state)
     spec.freqs = (pe_freqs){.rope_type = PE_ROPE_CUSTOM, .inv_freq = inv_freq};
     assert_int_equal(pe_positions_grid(GRID_H, GRID_W, 1, ids, &error), PE_OK);
     check(&spec, ids, N, 0, pixtral);
+    spec.axes = (pe_axes){.map = PE_AXIS_SPLIT, .section = {PAIRS / 2, PAIRS / 2}};
+    check(&spec, ids, N, 0, pixtral);
 }
 
 /* Llama 4: base^(-2k / fd) with fd half the head, first fd / 2; the pairs of x come
