@@ -159,6 +159,10 @@ static int open_output(cli_convert_item *item)
                        item->output);
         return -1;
     }
+    if (cli_pending_is_special(item->output)) {
+        (void)cli_fail(CLI_USAGE, "--output is %s, must be a file", item->output);
+        return -1;
+    }
     item->temporary = cli_pending_add(item->output);
     const int fd =
         item->temporary == NULL

@@ -6,8 +6,8 @@
  * frequencies that were computed. */
 #include "extend.h"
 
+#include "file_out.h"
 #include "json_edit.h"
-#include "pending.h"
 #include "report.h"
 
 #include <errno.h>
@@ -242,25 +242,15 @@ static int check(const char *text, const cli_model *model, int32_t rope,
 
 static int write_text(const char *path, const char *text)
 {
-    if (strcmp(path, "-") == 0) {
-        (void)fputs(text, stdout);
-        return CLI_DONE;
-    }
-    char *temporary = cli_pending_add(path);
-    if (temporary == NULL)
-        return cli_fail(CLI_FAILED, "out of memory");
-    errno = 0;
-    FILE *file = fopen(temporary, "wbx");
-    int failed = file == NULL || fputs(text, file) == EOF;
-    if (file != NULL)
-        failed |= fclose(file) != 0;
-    failed = failed || cli_pending_rename(temporary, path) != 0;
-    const int reason = errno;
-    cli_pending_drop(temporary);
-    if (failed)
-        return cli_fail(CLI_FAILED, "%s could not be written: %s", path,
-                        reason ? strerror(reason) : "write error");
-    return CLI_DONE;
+    cli_file_out out;
+    int status = cli_file_create(&out, path, 0);
+    if (status != CLI_DONE)
+        return status;
+    status = cli_file_write(&out, text, strlen(text));
+    if (status == CLI_DONE)
+        return cli_file_commit(&out);
+    cli_file_discard(&out);
+    return status;
 }
 
 static int find_source(char *out, const char *argument, const cli_model *model)

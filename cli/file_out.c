@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static int fail_write(const cli_file_out *out)
@@ -19,13 +18,6 @@ static int fail_write(const cli_file_out *out)
         return CLI_FAILED;
     return cli_fail(CLI_FAILED, "%s could not be written: %s", out->path,
                     reason ? strerror(reason) : "write error");
-}
-
-/* A device or a pipe, which a new file must not replace. */
-static int is_special(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
 int cli_file_create(cli_file_out *out, const char *path, int is_binary)
@@ -38,7 +30,7 @@ int cli_file_create(cli_file_out *out, const char *path, int is_binary)
             cli_file_discard(out);
             return cli_fail(CLI_USAGE, "-o - writes binary data: redirect it");
         }
-    } else if (is_special(path)) {
+    } else if (cli_pending_is_special(path)) {
         out->file = fopen(path, "wb");
     } else {
         out->temporary = cli_pending_add(path);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_PENDING = 4096 };
@@ -38,6 +39,16 @@ static int free_place(void)
     while (i < num_pending && pending[i] != NULL)
         i++;
     return i;
+}
+
+int cli_pending_is_special(const char *path)
+{
+    struct stat target, link;
+    if (stat(path, &target) != 0 || lstat(path, &link) != 0 || S_ISDIR(target.st_mode))
+        return 0;
+    const int of_system =
+        strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0;
+    return !S_ISREG(target.st_mode) || (S_ISLNK(link.st_mode) && of_system);
 }
 
 char *cli_pending_add(const char *path)

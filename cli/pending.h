@@ -3,12 +3,16 @@
  * pending.h - files that do not have their name yet, removed when a signal comes
  *
  * A file is written under a temporary name beside its own and gets its own when it is
- * whole, so that nothing half-written ever stands under it. */
+ * whole, so that nothing half-written ever stands under it.  A symbolic link is replaced,
+ * not followed. */
 #ifndef POSENC_CLI_PENDING_H
 #define POSENC_CLI_PENDING_H
 
 #include "cli.h"
 
+/* 1: what is there must not be replaced by a file: a device or a pipe, /dev/null or
+ * /dev/stdout.  It is to be written as it is. */
+int cli_pending_is_special(const char *path);
 /* "PATH.part-PID" in new memory, known to the signal handler from now on; NULL when
  * memory is out or too many are pending. */
 char *cli_pending_add(const char *path);
