@@ -275,5 +275,5 @@ void pe_bias_destroy(pe_bias *bias)
 
 const float *pe_bias_slopes(const pe_bias *bias)
 {
-    return bias->slopes;
+    return bias != NULL ? bias->slopes : NULL;
 }

@@ -22,7 +22,13 @@ enum { LANES = 8, KEPT = 4096 };
  * a float; from e^LEAST down it is +0 at once.  ALMOST_NONE lies between the two. */
 static const double LEAST = -105, ALMOST_NONE = 0x1.4p-151;
 
-/* scale * x + bias; -infinity where the mask hides the key. */
+static int is_infinite(float x)
+{
+    return x == INFINITY || x == -INFINITY;
+}
+
+/* scale * x + bias, but an infinity as it is: it hides or spoils whatever the scale, of 0
+ * and negative ones too.  -infinity where the mask hides the key. */
 static void logits(const pe_scores_job *job, const pe_scores_row *row, int64_t begin,
                    int64_t n, double *s)
 {
@@ -32,7 +38,7 @@ static void logits(const pe_scores_job *job, const pe_scores_row *row, int64_t b
     pe_bias_row(job->bias, row->head, row->q, k, n, s);
     pe_vector_load(job->x, row->x, begin, n, x);
     for (int64_t j = 0; j < n; j++)
-        s[j] += job->scale * (double)x[j];
+        s[j] = is_infinite(x[j]) ? (double)x[j] : s[j] + job->scale * (double)x[j];
     if (job->causal)
         for (int64_t j = 0; j < n; j++)
             s[j] = k[j] > row->q ? -INFINITY : s[j];

@@ -279,6 +279,36 @@ static void test_hidden_and_empty(void **state)
     pe_bias_destroy(bias);
 }
 
+/* Infinities mean the same at every scale: 0 * infinity is no number, and a negative
+ * scale would swap them. */
+static void test_infinities_at_any_scale(void **state)
+{
+    enum { K = 3 };
+    static const double scales[] = {1, 0, -1, -0x1p100};
+    const pe_bias_spec spec = alibi(PE_BIAS_CAUSAL, 1);
+    const pe_positions q_at = {0}, k_at = {0};
+    pe_bias *bias = create(&spec, NULL);
+    float x_data[K], y_data[K];
+    pe_tensor x, y;
+    (void)state;
+    pe_tensor_bhsd(&x, PE_F32, x_data, 1, 1, 1, K);
+    pe_tensor_bhsd(&y, PE_F32, y_data, 1, 1, 1, K);
+    for (int i = 0; i < 4; i++) {
+        x_data[0] = x_data[2] = 2;
+        x_data[1] = -INFINITY;
+        assert_int_equal(
+            pe_bias_softmax(bias, scales[i], PE_MASK_NONE, &q_at, &k_at, &x, &y, NULL),
+            PE_OK);
+        assert_true(y_data[0] == 0.5f && y_data[1] == 0 && y_data[2] == 0.5f);
+        x_data[1] = INFINITY;
+        assert_int_equal(
+            pe_bias_softmax(bias, scales[i], PE_MASK_NONE, &q_at, &k_at, &x, &y, NULL),
+            PE_OK);
+        assert_true(isnan(y_data[0]) && isnan(y_data[1]) && isnan(y_data[2]));
+    }
+    pe_bias_destroy(bias);
+}
+
 /* Weights that a float cannot hold are +0, and the smallest one that it can is kept. */
 static void test_far_keys(void **state)
 {
@@ -312,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_forms_agree),
         cmocka_unit_test(test_threads_slices_and_place),
         cmocka_unit_test(test_hidden_and_empty),
+        cmocka_unit_test(test_infinities_at_any_scale),
         cmocka_unit_test(test_far_keys),
     };
 
