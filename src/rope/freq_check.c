@@ -167,6 +167,13 @@ static pe_status resolve_factor(const pe_freqs *f, pe_freq_rule *rule, pe_error 
                 type_names[type]);
         rule->factor = (double)f->max_position_embeddings /
                        (double)f->original_max_position_embeddings;
+        if (type == PE_ROPE_YARN && rule->factor < 1)
+            return pe_fail(error, PE_E_ARGUMENT,
+                           "factor comes to %g, max_position_embeddings / "
+                           "original_max_position_embeddings (%lld / %lld), must be at "
+                           "least 1",
+                           rule->factor, (long long)f->max_position_embeddings,
+                           (long long)f->original_max_position_embeddings);
         return PE_OK;
     }
     if (type == PE_ROPE_LINEAR || type == PE_ROPE_NTK || type == PE_ROPE_DYNAMIC ||

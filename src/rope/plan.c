@@ -5,6 +5,7 @@
 #include "rope/plan.h"
 
 #include "base/checked.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "base/spec.h"
 #include "rope/freq.h"
@@ -188,6 +189,21 @@ static uint64_t mix(uint64_t hash, uint64_t word)
     return hash;
 }
 
+/* The floats of imitated angles: rules that agree exactly may round apart. */
+static uint64_t mix_floats(const pe_rope *rope, uint64_t hash)
+{
+    const pe_ggml_freqs *g = &rope->ggml;
+    const int hf = rope->angles == PE_ANGLES_HF_F32;
+    const float *list = hf ? rope->hf_inv_freq : g->freq_factors;
+    const float numbers[] = {g->theta_scale, g->freq_scale, g->ext_factor,
+                             g->corr_low,    g->corr_high,  g->magnitude};
+    for (int64_t i = 0; i < rope->turns.n; i++)
+        hash = mix(hash, pe_f32_bits(list[i]));
+    for (size_t i = 0; !hf && i < PE_COUNT(numbers); i++)
+        hash = mix(hash, pe_f32_bits(numbers[i]));
+    return hash;
+}
+
 static uint64_t fingerprint(const pe_rope *rope)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -204,7 +220,7 @@ static uint64_t fingerprint(const pe_rope *rope)
         hash = mix(mix(hash, (uint32_t)rope->turns.exact[i].exponent),
                    rope->axes.pair_axis[i]);
     }
-    return hash;
+    return rope->angles == PE_ANGLES_EXACT ? hash : mix_floats(rope, hash);
 }
 
 /* -------------------------------------------------------------------- create --- */
@@ -372,5 +388,5 @@ void pe_rope_destroy(pe_rope *rope)
 
 const pe_rope_info *pe_rope_get_info(const pe_rope *rope)
 {
-    return &rope->info;
+    return rope != NULL ? &rope->info : NULL;
 }

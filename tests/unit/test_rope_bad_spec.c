@@ -212,6 +212,8 @@ static void test_rules(void **state)
     REFUSED(ARG, "factor|default", PE_ROPE_DEFAULT, spec.freqs.factor = 8);
     REFUSED(ARG, "beta_fast|linear", PE_ROPE_LINEAR, spec.freqs.beta_fast = 32);
     REFUSED(ARG, "short_factor|yarn", PE_ROPE_YARN, spec.freqs.short_factor = list);
+    REFUSED(ARG, "factor|0.5|512 / 1024", PE_ROPE_YARN,
+            (spec.freqs.factor = 0, spec.freqs.max_position_embeddings = 512));
     REFUSED(ARG, "low_freq_factor|ntk", PE_ROPE_NTK, spec.freqs.low_freq_factor = 1);
     REFUSED(ARG, "inv_freq|llama3", PE_ROPE_LLAMA3, spec.freqs.inv_freq = list);
 

@@ -231,12 +231,44 @@ static void test_fingerprint(void **state)
     pe_rope_destroy(rope);
 }
 
+/* Two ways to write one frequency: exactly they are one rotation, in the floats of other
+ * systems they may round apart, and then are two. */
+static void test_fingerprint_of_floats(void **state)
+{
+    double thirds[64];
+    pe_rope_spec divided = base_spec(), scaled = base_spec();
+    float cos_row[2][64], sin_row[2][64];
+    const pe_positions at = {.start = 1001};
+
+    (void)state;
+    for (int i = 0; i < 64; i++)
+        thirds[i] = 3;
+    divided.freqs.freq_factors = thirds;
+    scaled.freqs.rope_type = PE_ROPE_LINEAR;
+    scaled.freqs.factor = 3;
+    assert_true(fingerprint(&divided) == fingerprint(&scaled));
+    divided.angles = scaled.angles = PE_ANGLES_GGML_F32;
+    for (int i = 0; i < 2; i++) {
+        pe_rope *rope = create(i == 0 ? &divided : &scaled);
+        pe_tensor cos_t, sin_t;
+        pe_tensor_bshd(&cos_t, PE_F32, cos_row[i], 1, 1, 1, 64);
+        pe_tensor_bshd(&sin_t, PE_F32, sin_row[i], 1, 1, 1, 64);
+        assert_int_equal(pe_rope_table(rope, &at, &cos_t, &sin_t, NULL), PE_OK);
+        pe_rope_destroy(rope);
+    }
+    assert_memory_not_equal(cos_row[0], cos_row[1], sizeof cos_row[0]);
+    assert_true(fingerprint(&divided) != fingerprint(&scaled));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axis_maps),   cmocka_unit_test(test_split_ladders),
-        cmocka_unit_test(test_yarn_ranges), cmocka_unit_test(test_lengths_served),
+        cmocka_unit_test(test_axis_maps),
+        cmocka_unit_test(test_split_ladders),
+        cmocka_unit_test(test_yarn_ranges),
+        cmocka_unit_test(test_lengths_served),
         cmocka_unit_test(test_fingerprint),
+        cmocka_unit_test(test_fingerprint_of_floats),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
