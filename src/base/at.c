@@ -4,6 +4,7 @@
  */
 #include "base/at.h"
 
+#include "base/checked.h"
 #include "base/error.h"
 
 static pe_status check_planes(const pe_positions *at, int64_t batch, int64_t seq_len,
@@ -31,6 +32,17 @@ static pe_status check_planes(const pe_positions *at, int64_t batch, int64_t seq
         return pe_fail(error, PE_E_ARGUMENT,
                        "%s.batch_stride is %lld, must be 0 or at least seq_len (%lld)",
                        name, (long long)at->batch_stride, (long long)seq_len);
+    int64_t rows = 0, axes = 0, last;
+    if (planes &&
+        (!pe_mul_i64(batch - 1, at->batch_stride, &rows) ||
+         (at->num_axes > 1 && !pe_mul_i64(at->num_axes - 1, at->axis_stride, &axes)) ||
+         !pe_add_i64(rows, axes, &last) || !pe_add_i64(last, seq_len, &last) ||
+         !pe_mul_i64(last, (int64_t)sizeof *at->ids, &last)))
+        return pe_fail(error, PE_E_ARGUMENT,
+                       "%s.batch_stride is %lld and axis_stride %lld, which lead past "
+                       "2^63 bytes with %lld rows",
+                       name, (long long)at->batch_stride, (long long)at->axis_stride,
+                       (long long)batch);
     return PE_OK;
 }
 

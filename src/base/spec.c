@@ -8,6 +8,10 @@
 
 #include <string.h>
 
+/* No struct will grow past this; a size that was never set mostly does, and its bytes
+ * are not there to be read. */
+enum { MAX_STRUCT_SIZE = 4096 };
+
 /* Index of the first nonzero byte in [begin, end), or end. */
 static size_t first_nonzero(const void *data, size_t begin, size_t end)
 {
@@ -27,6 +31,10 @@ static pe_status check_size(const void *spec, size_t min_size, const char *name,
         return pe_fail(error, PE_E_ARGUMENT,
                        "%s.struct_size is %u, must be at least %zu (sizeof %s)", name,
                        *size, min_size, name);
+    if (*size > MAX_STRUCT_SIZE)
+        return pe_fail(error, PE_E_UNSUPPORTED,
+                       "%s.struct_size is %u, must be at most %d: was it set?", name,
+                       *size, MAX_STRUCT_SIZE);
     return PE_OK;
 }
 

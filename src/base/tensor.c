@@ -64,18 +64,41 @@ int64_t pe_tensor_group(const pe_tensor *x)
 
 int pe_tensor_same_bytes(const pe_tensor *x, const pe_tensor *y)
 {
-    return x->dtype == y->dtype && pe_dtype_size(x->dtype) >= 2;
+    if (x->dtype != y->dtype)
+        return 0;
+    if (x->dtype == PE_I8)
+        return pe_tensor_group(x) == pe_tensor_group(y);
+    return x->dtype != PE_CODED || x->codec == y->codec;
+}
+
+/* The rows of both find their tokens in the same way; fields not in use may differ. */
+static int same_rows(const pe_tensor *x, const pe_tensor *y)
+{
+    if (x->page_table != y->page_table)
+        return 0;
+    if (x->page_table == NULL)
+        return x->batch == 1 || x->batch_stride == y->batch_stride;
+    return x->page_len == y->page_len && x->page_stride == y->page_stride &&
+           (x->batch == 1 || x->page_table_stride == y->page_table_stride);
+}
+
+/* Elements mean the same: one dtype, one array of scales, one block format. */
+static int same_format(const pe_tensor *x, const pe_tensor *y)
+{
+    if (x->dtype != y->dtype)
+        return 0;
+    if (x->dtype == PE_I8)
+        return x->scales == y->scales && pe_tensor_group(x) == pe_tensor_group(y);
+    return x->dtype != PE_CODED || x->codec == y->codec;
 }
 
 int pe_tensor_same(const pe_tensor *x, const pe_tensor *y)
 {
-    return x->data == y->data && x->dtype == y->dtype && x->scales == y->scales &&
-           x->codec == y->codec && x->page_table == y->page_table &&
-           (x->batch == 1 || x->batch_stride == y->batch_stride) &&
-           (x->seq_len <= 1 || x->seq_stride == y->seq_stride) &&
-           (x->num_heads == 1 || x->head_stride == y->head_stride) &&
-           x->page_table_stride == y->page_table_stride && x->page_len == y->page_len &&
-           x->page_stride == y->page_stride && x->scale_len == y->scale_len;
+    const int64_t tokens =
+        x->page_table != NULL && x->page_len < x->seq_len ? x->page_len : x->seq_len;
+    return x->data == y->data && same_format(x, y) && same_rows(x, y) &&
+           (tokens <= 1 || x->seq_stride == y->seq_stride) &&
+           (x->num_heads == 1 || x->head_stride == y->head_stride);
 }
 
 /* ------------------------------------------------------------------ checks --- */
@@ -142,8 +165,12 @@ static int extent(const pe_tensor *x, int64_t *first, int64_t *end)
                         : pe_add_i64(*end, reach, end)))
             return 0;
     }
+    const int coded = x->dtype == PE_CODED;
+    const int64_t len = coded ? x->codec->block_len : 1;
+    const int64_t size = coded ? x->codec->block_size : 4;
     int64_t bytes;
-    return pe_mul_i64(*end, 4, &bytes) && pe_mul_i64(*first, 4, &bytes);
+    return pe_mul_i64(*end / len, size, &bytes) &&
+           pe_mul_i64(*first / len, size, &bytes);
 }
 
 static pe_status check_strides(const pe_tensor *x, pe_direction direction,
@@ -234,7 +261,12 @@ static pe_status check_pages(const pe_tensor *x, const char *name, pe_error *err
     if (!extent(x, &first, &end) || first < 0)
         return pe_fail(error, PE_E_SHAPE, "%s: strides of a page must be at least 0",
                        name);
-    const int64_t pages = (x->seq_len + x->page_len - 1) / x->page_len;
+    const int64_t pages = (x->seq_len - 1) / x->page_len + 1;
+    int64_t last_row;
+    if (x->batch > 1 && !pe_mul_i64(x->batch - 1, x->page_table_stride, &last_row))
+        return pe_fail(error, PE_E_SHAPE,
+                       "%s.page_table_stride is %lld, too far for %lld rows", name,
+                       (long long)x->page_table_stride, (long long)x->batch);
     for (int64_t b = 0; b < x->batch; b++)
         for (int64_t i = 0; i < pages; i++) {
             const int64_t page = x->page_table[b * x->page_table_stride + i];
@@ -291,9 +323,8 @@ pe_status pe_tensor_check_same_shape(const pe_tensor *x, const char *x_name,
 /* Bytes [*first, *end) that a dense tensor's vectors span. */
 static void span(const pe_tensor *x, uintptr_t *first, uintptr_t *end)
 {
-    int64_t low = 0, high = x->capacity;
-    if (x->page_table == NULL)
-        extent(x, &low, &high);
+    int64_t low = 0, high = 0;
+    extent(x, &low, &high);
     int64_t size = pe_dtype_size(x->dtype);
     if (x->dtype == PE_CODED) {
         low = low / x->codec->block_len;
@@ -308,8 +339,6 @@ static void span(const pe_tensor *x, uintptr_t *first, uintptr_t *end)
 static int fills_span(const pe_tensor *x)
 {
     int64_t low = 0, high = 0;
-    if (x->page_table != NULL)
-        return 0;
     extent(x, &low, &high);
     return (high - low) / x->dim == x->batch * x->seq_len * x->num_heads;
 }
@@ -348,6 +377,8 @@ static void widest_first(axis *axes, int n)
 static int overlap_is_certain(const pe_tensor *x, const pe_tensor *y)
 {
     uintptr_t x_first, x_end, y_first, y_end;
+    if (x->page_table != NULL || y->page_table != NULL)
+        return 0;
     span(x, &x_first, &x_end);
     span(y, &y_first, &y_end);
     if (x_end <= y_first || y_end <= x_first)
@@ -356,8 +387,7 @@ static int overlap_is_certain(const pe_tensor *x, const pe_tensor *y)
         return 1;
     const int64_t size = pe_dtype_size(x->dtype);
     const int64_t bytes = (int64_t)((uintptr_t)y->data - (uintptr_t)x->data);
-    if (x->dtype != y->dtype || size == 0 || x->page_table || y->page_table ||
-        bytes % size != 0)
+    if (x->dtype != y->dtype || size == 0 || bytes % size != 0)
         return 0;
     axis xs[3], ys[3];
     const int n = axes_of(x, xs);

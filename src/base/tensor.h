@@ -60,8 +60,13 @@ void pe_vector_store(const pe_tensor *y, int64_t element, int64_t begin, int64_t
 /* Elements that must be stored together: 1, scale_len or the codec's block_len. */
 int64_t pe_tensor_group(const pe_tensor *x);
 
-/* 1: elements of x and y hold the same bytes for the same value, so that copying needs
- * no conversion. */
+/* 1: elements of x and y hold the same bytes for the same value (groups of int8 with
+ * their scale, blocks of one codec), so that copying needs no conversion. */
 int pe_tensor_same_bytes(const pe_tensor *x, const pe_tensor *y);
+
+/* y's count elements from ey on become x's from ex on, of which both hold the same
+ * bytes; whole groups. */
+void pe_vector_copy(const pe_tensor *x, int64_t ex, const pe_tensor *y, int64_t ey,
+                    int64_t count);
 
 #endif /* PE_TENSOR_H */

@@ -100,6 +100,24 @@ void pe_vector_store(const pe_tensor *y, int64_t element, int64_t begin, int64_t
     }
 }
 
+void pe_vector_copy(const pe_tensor *x, int64_t ex, const pe_tensor *y, int64_t ey,
+                    int64_t count)
+{
+    if (x->dtype == PE_CODED) {
+        memmove((void *)(uintptr_t)codec_block(y, ey), codec_block(x, ex),
+                (size_t)(count / x->codec->block_len * x->codec->block_size));
+        return;
+    }
+    if (x->dtype == PE_I8) {
+        const int64_t group = pe_tensor_group(x);
+        memmove(y->scales + ey / group, x->scales + ex / group,
+                (size_t)(count / group) * sizeof *y->scales);
+    }
+    const int64_t size = pe_dtype_size(x->dtype);
+    memmove((unsigned char *)y->data + ey * size,
+            (const unsigned char *)x->data + ex * size, (size_t)(count * size));
+}
+
 /* -------------------------------------------------------------------- copy --- */
 
 typedef struct {
@@ -114,9 +132,7 @@ static void copy_vector(const copy_job *job, int64_t b, int64_t t, int64_t h)
     if (!pe_tensor_at(x, b, t, h, &ex) || !pe_tensor_at(y, b, t, h, &ey))
         return;
     if (pe_tensor_same_bytes(x, y)) {
-        const int64_t size = pe_dtype_size(x->dtype);
-        memmove((unsigned char *)y->data + ey * size,
-                (const unsigned char *)x->data + ex * size, (size_t)(x->dim * size));
+        pe_vector_copy(x, ex, y, ey, x->dim);
         return;
     }
     float buffer[CHUNK];
@@ -150,8 +166,8 @@ pe_status pe_tensor_copy(const pe_tensor *x, const pe_tensor *y, const pe_env *e
         (status = pe_tensor_check_same_shape(x, "x", y, "y", error)) != PE_OK ||
         (status = pe_tensor_check_overlap(x, "x", y, "y", error)) != PE_OK)
         return status;
-    if (x->dim > PE_MAX_VECTOR_DIM &&
-        pe_tensor_group(x) * pe_tensor_group(y) > PE_MAX_VECTOR_DIM)
+    if (x->dim > PE_MAX_VECTOR_DIM && !pe_tensor_same_bytes(x, y) &&
+        pe_tensor_group(x) > PE_MAX_VECTOR_DIM / pe_tensor_group(y))
         return pe_fail(error, PE_E_LIMIT,
                        "x.dim is %lld, above %d the groups of x and y (%lld and %lld "
                        "elements) must multiply to at most that",

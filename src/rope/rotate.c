@@ -20,10 +20,7 @@ static void copy_rest(const pe_tensor *x, int64_t ex, const pe_tensor *y, int64_
     if (begin >= end)
         return;
     if (pe_tensor_same_bytes(x, y)) {
-        const int64_t size = pe_dtype_size(x->dtype);
-        memcpy((unsigned char *)y->data + (ey + begin) * size,
-               (const unsigned char *)x->data + (ex + begin) * size,
-               (size_t)((end - begin) * size));
+        pe_vector_copy(x, ex + begin, y, ey + begin, end - begin);
         return;
     }
     pe_vector_load(x, ex, begin, end - begin, buffer);
@@ -45,8 +42,11 @@ static void turn_apart(const pe_window *w, const pe_turn *turn, const pe_tensor 
         (const unsigned char *)x->data + (ex + w->start) * pe_dtype_size(x->dtype);
     unsigned char *to =
         (unsigned char *)y->data + (ey + w->start) * pe_dtype_size(y->dtype);
-    kernel_of(w, x->dtype, y->dtype)(from, x->head_stride, to, y->head_stride,
-                                     num_heads, turn->cos, turn->sin, w->num_pairs);
+    /* A stride that is not in use may be anything, and kernels step past the last. */
+    const int64_t x_stride = num_heads > 1 ? x->head_stride : 0;
+    const int64_t y_stride = num_heads > 1 ? y->head_stride : 0;
+    kernel_of(w, x->dtype, y->dtype)(from, x_stride, to, y_stride, num_heads, turn->cos,
+                                     turn->sin, w->num_pairs);
 }
 
 /* In place with another pairing: each window is set aside first. */

@@ -84,6 +84,23 @@ static void refuses_null_and_too_small(void **state)
     }
 }
 
+/* A size that was never set: the bytes that it counts are not there. */
+static void refuses_a_size_that_no_struct_has(void **state)
+{
+    (void)state;
+    own_spec own;
+    pe_error error;
+    const uint32_t sizes[] = {4097, 0x7ffe1234, UINT32_MAX};
+    for (size_t i = 0; i < PE_COUNT(sizes); i++) {
+        own_spec spec = {.struct_size = sizes[i]};
+        assert_int_equal(read_spec(&own, &spec, &error), PE_E_UNSUPPORTED);
+        assert_non_null(strstr(error.message, "own_spec.struct_size is "));
+        assert_int_equal(
+            pe_spec_write(&spec, &own, sizeof own, MIN_SIZE, "own_spec", &error),
+            PE_E_UNSUPPORTED);
+    }
+}
+
 static void writes_as_much_as_the_caller_knows(void **state)
 {
     (void)state;
@@ -122,6 +139,7 @@ int main(void)
         cmocka_unit_test(reads_a_newer_struct_whose_new_fields_are_unset),
         cmocka_unit_test(refuses_a_field_it_does_not_know),
         cmocka_unit_test(refuses_null_and_too_small),
+        cmocka_unit_test(refuses_a_size_that_no_struct_has),
         cmocka_unit_test(writes_as_much_as_the_caller_knows),
         cmocka_unit_test(refuses_to_write_what_does_not_fit),
     };
