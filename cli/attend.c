@@ -15,6 +15,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { Q, K, V, NUM_INPUTS };
 
@@ -263,6 +264,8 @@ static int run(int argc, char **argv)
         return status;
     if (args.output == NULL)
         return cli_fail(CLI_USAGE, "-o FILE.npy is missing: where to write");
+    if (args.scores != NULL && strcmp(args.scores, args.output) == 0)
+        return cli_fail(CLI_USAGE, "--output and --scores are both %s", args.output);
     status = cli_isa_choose(args.isa, &args.rope.isa);
     if (status != CLI_DONE)
         return status;

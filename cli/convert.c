@@ -5,6 +5,7 @@
  * A folder is converted shard by shard.  Outputs get their names when all of them are
  * whole. */
 #include "convert_job.h"
+#include "input.h"
 #include "names.h"
 #include "pending.h"
 #include "verbs.h"
@@ -153,8 +154,9 @@ static int make_rule(cli_convert_job *job)
 static int open_output(cli_convert_item *item)
 {
     struct stat in, out;
-    if (stat(item->input, &in) == 0 && stat(item->output, &out) == 0 &&
-        in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
+    if (cli_input_is(item->output) ||
+        (stat(item->input, &in) == 0 && stat(item->output, &out) == 0 &&
+         in.st_dev == out.st_dev && in.st_ino == out.st_ino)) {
         (void)cli_fail(CLI_USAGE, "%s is an input; choose another --output",
                        item->output);
         return -1;

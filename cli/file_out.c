@@ -4,6 +4,7 @@
  */
 #include "file_out.h"
 
+#include "input.h"
 #include "pending.h"
 
 #include <errno.h>
@@ -23,6 +24,8 @@ static int fail_write(const cli_file_out *out)
 int cli_file_create(cli_file_out *out, const char *path, int is_binary)
 {
     *out = (cli_file_out){0};
+    if (strcmp(path, "-") != 0 && cli_input_is(path))
+        return cli_fail(CLI_USAGE, "%s is an input; choose another output", path);
     out->path = strdup(strcmp(path, "-") == 0 ? "standard output" : path);
     if (strcmp(path, "-") == 0) {
         out->file = stdout;

@@ -8,6 +8,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Files that were opened; what does not fit is not remembered. */
+static struct {
+    dev_t device;
+    ino_t inode;
+} opened[64];
+static size_t num_opened;
+
+static void remember(const struct stat *info)
+{
+    if (!S_ISREG(info->st_mode) || num_opened == CLI_COUNT(opened))
+        return;
+    opened[num_opened].device = info->st_dev;
+    opened[num_opened++].inode = info->st_ino;
+}
+
+int cli_input_is(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) != 0)
+        return 0;
+    for (size_t i = 0; i < num_opened; i++)
+        if (opened[i].device == info.st_dev && opened[i].inode == info.st_ino)
+            return 1;
+    return 0;
+}
+
 int cli_input_open(pe_checkpoint **out, const char **name, const char *path)
 {
     struct stat info;
@@ -19,5 +45,7 @@ int cli_input_open(pe_checkpoint **out, const char **name, const char *path)
         return cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno));
     if (pe_checkpoint_load(out, is_stdin ? "/dev/stdin" : path, NULL, &error) != PE_OK)
         return cli_fail_with(*name, &error);
+    if (!is_stdin)
+        remember(&info);
     return CLI_DONE;
 }

@@ -12,5 +12,7 @@
 /* path "-": standard input; *name is what messages call it.  Says what went wrong and
  * returns an exit code. */
 int cli_input_open(pe_checkpoint **out, const char **name, const char *path);
+/* 1: path leads to a file that this run has opened so. */
+int cli_input_is(const char *path);
 
 #endif /* POSENC_CLI_INPUT_H */
