@@ -29,7 +29,7 @@ static int read_spec(sinusoids *out, const cli_plot_args *args)
     if (args->model == NULL) {
         out->spec.order = PE_SIN_COS_INTERLEAVED;
         out->spec.model_dim = args->dim ? (int32_t)args->dim : 64;
-        out->spec.base = args->base ? args->base : 1e4;
+        out->spec.base = args->base != 0 ? args->base : 1e4;
         (void)snprintf(out->name, sizeof out->name, "model_dim %d, base %s",
                        (int)out->spec.model_dim, cli_double(&base, out->spec.base));
         return CLI_DONE;
@@ -145,8 +145,8 @@ static int fill_wave(const sinusoids *s, cli_panel *panel, int64_t pair)
 {
     const int64_t channel = sine_channel(&s->spec, pair), dim = s->spec.model_dim;
     const double half = (double)(dim / 2) - s->spec.downscale_freq_shift;
-    const double base = s->spec.base ? s->spec.base : 1e4;
-    const double scale = s->spec.position_scale ? s->spec.position_scale : 1;
+    const double base = s->spec.base != 0 ? s->spec.base : 1e4;
+    const double scale = s->spec.position_scale != 0 ? s->spec.position_scale : 1;
     cli_series *series = cli_panel_series(panel, s->range.end - s->range.begin);
     if (series == NULL)
         return CLI_FAILED;

@@ -80,7 +80,7 @@ static int add_longrope(cli_figure *figure)
 
 static int add_rules(cli_figure *figure, const cli_plot_args *args)
 {
-    const double factor = args->factor ? args->factor : default_factor;
+    const double factor = args->factor != 0 ? args->factor : default_factor;
     const int64_t trained = args->trained_len ? args->trained_len : DEFAULT_TRAINED;
     const struct {
         const char *name;
@@ -95,7 +95,7 @@ static int add_rules(cli_figure *figure, const cli_plot_args *args)
         const int is_llama3 = rules[i].type == PE_ROPE_LLAMA3;
         const int has_length = is_llama3 || rules[i].type == PE_ROPE_YARN;
         const pe_freqs freqs = {.rope_type = rules[i].type,
-                                .rope_theta = args->base ? args->base : 1e4,
+                                .rope_theta = args->base != 0 ? args->base : 1e4,
                                 .factor = rules[i].type == PE_ROPE_DEFAULT ? 0 : factor,
                                 .original_max_position_embeddings =
                                     has_length ? trained : 0,

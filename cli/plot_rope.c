@@ -18,11 +18,12 @@ static int open_default(cli_plot_rope *out, const cli_plot_args *args, int64_t d
     cli_rope *rope = &out->rope;
     if (args->rope.layer >= 0 || args->rope.role >= 0)
         return cli_fail(CLI_USAGE, "--layer and --role go with --model");
-    rope->spec = (pe_rope_spec){.struct_size = sizeof rope->spec,
-                                .head_dim = (int32_t)dim,
-                                .angles = args->rope.angles,
-                                .pairs = {.pairing = PE_HALF_SPLIT},
-                                .freqs = {.rope_theta = args->base ? args->base : 1e4}};
+    rope->spec =
+        (pe_rope_spec){.struct_size = sizeof rope->spec,
+                       .head_dim = (int32_t)dim,
+                       .angles = args->rope.angles,
+                       .pairs = {.pairing = PE_HALF_SPLIT},
+                       .freqs = {.rope_theta = args->base != 0 ? args->base : 1e4}};
     if (pe_rope_create(&rope->plan, &rope->spec, NULL, &error) != PE_OK)
         return cli_fail(CLI_USAGE, "%s", error.message);
     rope->info = pe_rope_get_info(rope->plan);
