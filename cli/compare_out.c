@@ -22,11 +22,10 @@ static const float *row(const cmp_report *r, const float *x, int64_t i)
 static void print_matrices(const cmp_report *r, int m)
 {
     const int64_t n = r->problem->tokens;
-    (void)printf("  %-*s  probabilities\n", (int)(7 * n), "scores");
+    (void)printf("  %-*s  probabilities\n", (int)(7 * n) - 2, "scores");
     for (int64_t i = 0; i < n; i++) {
         const float *scores = row(r, r->here[m].scores, i);
         const float *probs = row(r, r->here[m].probs, i);
-        (void)fputs("  ", stdout);
         for (int64_t j = 0; j < n; j++)
             if (j <= i)
                 (void)printf("%7.3f", (double)scores[j]);
@@ -48,14 +47,14 @@ static void print_matrices(const cmp_report *r, int m)
     (void)printf("%s\n\n", dim > 8 ? " ..." : "");
 }
 
-static void print_change(double change)
+static const char *change_text(cli_number *out, double change)
 {
     if (isnan(change))
-        (void)printf("%-22s", "no: refused");
-    else if (change < nothing)
-        (void)printf("%-22s", "yes");
-    else
-        (void)printf("no, by up to %-9.3f", change);
+        return "no: refused";
+    if (change < nothing)
+        return "yes";
+    (void)snprintf(out->text, sizeof out->text, "no, by up to %.3f", change);
+    return out->text;
 }
 
 static void print_past(const cmp_report *r, int m)
@@ -74,6 +73,7 @@ static void print_past(const cmp_report *r, int m)
 int cmp_print_text(const cmp_report *r)
 {
     const cmp_problem *p = r->problem;
+    cli_number text;
     (void)printf("%lld tokens, head %lld of %lld, %lld wide, causal\n\n",
                  (long long)p->tokens, (long long)r->head, (long long)p->heads,
                  (long long)p->dim);
@@ -81,14 +81,17 @@ int cmp_print_text(const cmp_report *r)
         (void)printf("%s: %s\n", cmp_names[m], cmp_places[m]);
         print_matrices(r, m);
     }
-    (void)printf("%-11s %-22s%-22s%s\n", "", "scores survive", "outputs only",
-                 "at positions from");
-    (void)printf("%-11s %-22s%-22s%lld, the trained length\n", "", "moving all by 3",
-                 "shuffle with tokens", (long long)p->trained);
+    (void)printf("%-12s%-22s%s\n", "", "scores survive", "outputs only");
+    (void)printf("%-12s%-22s%s\n", "", "moving all by 3", "shuffle with tokens");
     for (int m = 0; m < CMP_METHODS; m++) {
         (void)printf("%-12s", cmp_names[m]);
-        print_change(r->tests[m].shift);
-        print_change(r->tests[m].shuffle);
+        (void)printf("%-22s", change_text(&text, r->tests[m].shift));
+        (void)printf("%s\n", change_text(&text, r->tests[m].shuffle));
+    }
+    (void)printf("\nat positions from %lld, the trained length\n",
+                 (long long)p->trained);
+    for (int m = 0; m < CMP_METHODS; m++) {
+        (void)printf("%-12s", cmp_names[m]);
         print_past(r, m);
     }
     return CLI_DONE;
