@@ -136,6 +136,8 @@ int32_t pe_hf_learned_table(pe_hf *hf, int64_t *rows, int64_t *model_dim,
 
 /* hf_sites.c */
 pe_status pe_hf_encoder_layers(pe_hf *hf, int32_t rope);
+/* *indexer is -1 when there is none. */
+pe_status pe_hf_indexer(pe_hf *hf, int32_t rope, int32_t *indexer);
 void pe_hf_note_sites(const pe_hf *hf);
 pe_status pe_hf_plain_layers(pe_hf *hf, pe_site_role role, int32_t bias);
 

@@ -324,6 +324,14 @@ static pe_status add_layers(plan *p)
                       : (hf->arch->flags & PE_HF_VISION) != 0 ? PE_SITE_VISION
                                                               : PE_SITE_SELF,
                       rope, -1);
+        int32_t indexer = -1;
+        if (rope >= 0 && (hf->arch->flags & PE_HF_MLA) != 0) {
+            pe_status status = pe_hf_indexer(hf, rope, &indexer);
+            if (status != PE_OK)
+                return status;
+        }
+        if (indexer >= 0)
+            pe_build_site(hf->model, (int32_t)layer, PE_SITE_INDEXER, indexer, -1);
         if ((hf->arch->flags & PE_HF_COMPRESS) != 0 && !is_sliding(p, layer))
             pe_build_site(hf->model, (int32_t)layer, PE_SITE_COMPRESS, rope, -1);
     }

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 
+#include <string.h>
+
 /* Moonshine's encoder turns as its decoder does, when its heads are as wide. */
 pe_status pe_hf_encoder_layers(pe_hf *hf, int32_t rope)
 {
@@ -26,6 +28,55 @@ pe_status pe_hf_encoder_layers(pe_hf *hf, int32_t rope)
                        (long long)hf->num_heads);
     for (int32_t layer = 0; layer < num_layers; layer++)
         pe_build_site(hf->model, layer, PE_SITE_ENCODER, rope, -1);
+    return PE_OK;
+}
+
+/* DeepSeek's sparse attention picks keys with heads of their own, [rope | nope], which
+ * turn as fast as the others do.  V3.2 splits them where its main heads interleave. */
+pe_status pe_hf_indexer(pe_hf *hf, int32_t rope, int32_t *indexer)
+{
+    static const char *const width[] = {"index_head_dim", NULL};
+    static const char *const interleave[] = {"indexer_rope_interleave", NULL};
+    int64_t head_dim = 0;
+    int32_t is_interleaved = strcmp(hf->model_type, "glm_moe_dsa") == 0;
+    pe_pick dim, pick;
+    *indexer = -1;
+    pe_status status = pe_hf_integer(hf, width, 2, 4096, &head_dim, &dim);
+    if (status != PE_OK || head_dim == 0 || (hf->arch->flags & PE_HF_COMPRESS) != 0 ||
+        rope >= hf->model->info.num_ropes)
+        return status;
+    status = pe_hf_bool(hf, interleave, is_interleaved, &is_interleaved, &pick);
+    if (status != PE_OK)
+        return status;
+    pe_rope_spec spec = hf->model->ropes[rope];
+    if (head_dim < spec.pairs.rotary_dim || head_dim % 2 != 0)
+        return pe_fail(hf->error, PE_E_ARGUMENT,
+                       "%s is %lld, must be even and at least rotary_dim (%d)",
+                       dim.claim.setting->path, (long long)head_dim,
+                       spec.pairs.rotary_dim);
+    if (pick.claim.setting == NULL) {
+        pick.claim.setting = pe_hf_get(hf, "model_type");
+        pick.claim.source = PE_DERIVED;
+        pick.claim.reason = "model code of this model_type's indexer";
+    }
+    const pe_claim same = {.source = PE_DERIVED,
+                           .reason = "the indexer turns as fast as the main heads"};
+    const pe_claim first = {.source = PE_DERIVED,
+                            .reason = "an indexer's query is [rope | nope]"};
+    pe_draft draft = {.model = hf->model};
+    spec.head_dim = (int32_t)head_dim;
+    spec.pairs.rotary_start = 0;
+    spec.pairs.pairing = is_interleaved ? PE_INTERLEAVED : PE_HALF_SPLIT;
+    spec.pairs.out_pairing = 0;
+    spec.freqs.mscale_rule = PE_MSCALE_HF; /* its softmax has a scale of its own */
+    pe_draft_integer(&draft, "head_dim", head_dim, &dim.claim);
+    pe_draft_text(&draft, "pairing", is_interleaved ? "interleaved" : "half-split",
+                  &pick.claim);
+    pe_draft_integer(&draft, "rotary_dim", spec.pairs.rotary_dim, &same);
+    pe_draft_integer(&draft, "rotary_start", 0, &first);
+    pe_draft_text(&draft, "rope_type", pe_hf_type_name(spec.freqs.rope_type), &same);
+    pe_draft_number(&draft, "rope_theta", spec.freqs.rope_theta, &same);
+    *indexer = pe_build_rope(hf->model, &spec, &draft);
     return PE_OK;
 }
 
