@@ -130,6 +130,10 @@ static int read_base(cli_extend_base *base, const cli_model *model, int32_t rope
     if (base->spec.freqs.rope_type != PE_ROPE_DEFAULT)
         cli_note("%s has rope_type %s: what follows replaces it", model->name,
                  cli_choice_name(cli_rope_type_names, base->spec.freqs.rope_type));
+    if (base->spec.freqs.freq_factors != NULL)
+        cli_note("%s divides its frequencies by a table: what follows replaces it, and "
+                 "counts from --trained, the length before that table",
+                 model->name);
     base->rope_theta = base->spec.freqs.rope_theta;
     base->spec.freqs = (pe_freqs){.rope_theta = base->rope_theta};
     if (pe_rope_create(&plan, &base->spec, NULL, &error) != PE_OK)
