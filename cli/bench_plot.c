@@ -6,7 +6,8 @@
  * axes are logarithmic. */
 #include "bench.h"
 
-#include <errno.h>
+#include "file_out.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -137,9 +138,11 @@ int bench_write_svg(const bench *b, const char *path)
 {
     static panel panels[MAX_PANELS];
     const int count = collect(b, panels);
-    FILE *f = fopen(path, "w");
-    if (f == NULL)
-        return cli_fail(CLI_FAILED, "%s could not be made: %s", path, strerror(errno));
+    cli_file_out out;
+    const int status = cli_file_create(&out, path, 0);
+    if (status != CLI_DONE)
+        return status;
+    FILE *f = out.file;
     (void)fprintf(
         f,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\">\n<style>"
@@ -155,9 +158,5 @@ int bench_write_svg(const bench *b, const char *path)
     for (int i = 0; i < count; i++)
         draw_panel(f, &panels[i], i);
     (void)fputs("</svg>\n", f);
-    const int failed = ferror(f);
-    if (fclose(f) != 0 || failed)
-        return cli_fail(CLI_FAILED, "%s could not be written: %s", path,
-                        strerror(errno));
-    return CLI_DONE;
+    return cli_file_commit(&out);
 }

@@ -17,9 +17,11 @@ enum {
     MAX_LINES = 24,
     LINE_PANEL_LINES = 16,
     MAX_COLUMNS = 400,
-    SCALE_CELLS = 20
+    SCALE_CELLS = 20,
+    FEW_ROWS = 12 /* a line each, also where two would fit */
 };
 
+static const uint32_t mark_colour = 0x909090;
 static const char ramp[] = " .:-=+*#%@";
 
 typedef struct text_panel {
@@ -57,7 +59,7 @@ static void draw_lines(text_panel *t)
     const double mark = cli_axis_place(&panel->x, panel->mark);
     if (panel->mark != 0 && mark >= 0 && mark <= 1)
         cli_raster_line(&t->raster, mark * right, 0, mark * right, bottom,
-                        (cli_pixel){0x909090, '|'});
+                        (cli_pixel){mark_colour, '|'});
     for (int s = 0; s < panel->num_series; s++) {
         const cli_series *series = &panel->series[s];
         const cli_pixel ink = {cli_series_any[s], series_letter(panel, s)};
@@ -149,7 +151,8 @@ static void name_lines(const text_panel *t, char (*names)[CLI_NAME_SIZE])
         }
         return;
     }
-    const int count = cli_axis_ticks(&panel->y, t->lines / 3, ticks);
+    const int count =
+        cli_axis_ticks(&panel->y, t->lines / (panel->type == CLI_HEAT ? 2 : 3), ticks);
     for (int i = 0; i < count; i++) {
         const double place = cli_axis_place(&panel->y, ticks[i].at);
         long line = lround((1 - place) * (t->lines - 1));
@@ -203,8 +206,10 @@ static void put_key(const text_panel *t, FILE *out)
                          t->raster.per_cell == 2 ? "\u2584\u2584" : letter, 2, out);
         (void)fprintf(out, " %s\n", panel->series[s].name);
     }
-    if (panel->mark != 0)
-        (void)fprintf(out, "| %s\n", panel->mark_name);
+    if (panel->mark != 0) {
+        cli_print_swatch(t->screen, mark_colour, "|", 2, out);
+        (void)fprintf(out, " %s\n", panel->mark_name);
+    }
     if (panel->type != CLI_HEAT)
         return;
     const int is_plain = t->screen->color == CLI_COLOR_NEVER;
@@ -273,7 +278,7 @@ static void measure(text_panel *t)
     t->lines = (int32_t)(panel->rows < MAX_LINES * per_line
                              ? (panel->rows + per_line - 1) / per_line
                              : MAX_LINES);
-    if (panel->row_names != NULL)
+    if (panel->rows <= FEW_ROWS)
         t->lines = (int32_t)panel->rows;
 }
 

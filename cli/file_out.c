@@ -62,7 +62,8 @@ int cli_file_commit(cli_file_out *out)
 {
     int status = CLI_DONE;
     errno = 0;
-    int failed = out->file == stdout ? fflush(stdout) : fclose(out->file);
+    int failed = ferror(out->file);
+    failed |= out->file == stdout ? fflush(stdout) : fclose(out->file);
     if (failed == 0 && out->temporary != NULL)
         failed = cli_pending_rename(out->temporary, out->path);
     if (failed != 0)

@@ -24,9 +24,14 @@ FILES = {"freqs": ["freqs", "llama.json"],
          "positions": ["positions", "packed", "--lengths", "100,30"],
          "shift": ["shift", "llama.json", "-k", "k.npy", "--by", "3"],
          "rebase": ["rebase", "llama.json", "-k", "k.npy", "--to", "3"],
+         "extend": ["extend", "llama.json", "--length", "8192"],
          "plot svg": ["plot", "slopes", "--format", "svg"],
          "plot csv": ["plot", "waves", "--format", "csv"],
          "plot text": ["plot", "mrope", "--format", "text"]}
+
+# These report on standard output, too.
+TALKERS = {"compare": ["compare"],
+           "bench": ["bench", "--quick", "--rows", "rope-row.f32.half.1"]}
 
 # More than a pipe holds; verbs that print less cannot be cut off by a reader.
 LONG = {"table": ["table", "llama.json", "-p", "0:100000"],
@@ -54,6 +59,7 @@ class Checker:
             print(f"{name}: {problem}")
 
     def run(self, arguments, **keywords):
+        keywords.setdefault("stdout", subprocess.DEVNULL)
         return subprocess.run([self.posenc, *arguments], cwd=self.folder, timeout=120,
                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               **keywords)
@@ -158,6 +164,9 @@ def run(posenc, folder):
     check = Checker(posenc, folder)
     for name, arguments in FILES.items():
         check.written(name, arguments)
+        check.full_disk(name, arguments)
+        check.device(name, arguments)
+    for name, arguments in TALKERS.items():
         check.full_disk(name, arguments)
         check.device(name, arguments)
     for name, arguments in LONG.items():
