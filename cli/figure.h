@@ -19,6 +19,7 @@ typedef struct cli_axis {
     double min, max;
     int32_t log_base; /* 0: linear; 2 or 10 */
     int32_t digits;   /* significant, in CSV; 0: all */
+    int32_t is_whole; /* 1: no fractions among the ticks */
 } cli_axis;
 
 typedef struct cli_series {

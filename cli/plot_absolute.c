@@ -102,10 +102,13 @@ int cli_plot_table(const cli_plot_args *args, cli_figure *figure)
     if (status == CLI_DONE) {
         const int64_t rows = s.range.end - s.range.begin, dim = s.spec.model_dim;
         cli_panel *panel = cli_figure_panel(figure, CLI_HEAT);
-        panel->x =
-            (cli_axis){.label = "channel", .column = "channel", .max = (double)dim - 1};
+        panel->x = (cli_axis){.label = "channel",
+                              .column = "channel",
+                              .is_whole = 1,
+                              .max = (double)dim - 1};
         panel->y = (cli_axis){.label = "position (tokens)",
                               .column = "position",
+                              .is_whole = 1,
                               .min = (double)s.range.begin,
                               .max = (double)s.range.end - 1};
         double largest = 0;
@@ -170,6 +173,7 @@ int cli_plot_waves(const cli_plot_args *args, cli_figure *figure)
         cli_panel *panel = cli_figure_panel(figure, CLI_LINES);
         panel->x = (cli_axis){.label = "position (tokens)",
                               .column = "position",
+                              .is_whole = 1,
                               .min = (double)s.range.begin,
                               .max = (double)s.range.end - 1};
         panel->y =

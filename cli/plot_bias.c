@@ -66,8 +66,9 @@ static int fill_bias(cli_panel *panel, const float *bias, int64_t heads, int64_t
 static int fill_softmax(cli_panel *panel, const float *weights, int64_t heads,
                         int64_t len)
 {
-    panel->x = (cli_axis){.label = "distance (tokens)", .max = (double)len - 1};
-    panel->y = (cli_axis){.label = "head", .max = (double)heads - 1};
+    panel->x =
+        (cli_axis){.label = "distance (tokens)", .is_whole = 1, .max = (double)len - 1};
+    panel->y = (cli_axis){.label = "head", .is_whole = 1, .max = (double)heads - 1};
     panel->value = (cli_axis){.label = "attention weight, log scale",
                               .min = least_weight,
                               .max = 1,
@@ -172,6 +173,7 @@ int cli_plot_slopes(const cli_plot_args *args, cli_figure *figure)
     cli_panel *panel = cli_figure_panel(figure, CLI_LINES);
     panel->x = (cli_axis){.label = "head",
                           .column = "head",
+                          .is_whole = 1,
                           .min = -0.5,
                           .max = bias.spec.num_heads - 0.5};
     panel->y = (cli_axis){.label = "slope (score per token)",

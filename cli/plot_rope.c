@@ -187,6 +187,7 @@ int cli_plot_decay(const cli_plot_args *args, cli_figure *figure)
     cli_panel *panel = cli_figure_panel(figure, CLI_LINES);
     panel->x = (cli_axis){.label = "distance (tokens)",
                           .column = "distance",
+                          .is_whole = 1,
                           .min = (double)range.begin,
                           .max = (double)range.end - 1};
     panel->y = (cli_axis){.label = "score, 1 at distance 0", .column = "score"};

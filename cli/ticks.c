@@ -56,6 +56,7 @@ int cli_axis_ticks(const cli_axis *axis, int wanted, cli_tick out[CLI_MAX_TICKS]
     double step = pow(10, floor(log10(span / wanted)));
     const double rough = span / wanted / step;
     step *= rough > 5 ? 10 : rough > 2 ? 5 : rough > 1 ? 2 : 1;
+    step = axis->is_whole && step < 1 ? 1 : step;
     int count = 0;
     for (double k = ceil(axis->min / step - 1e-9);
          k * step <= axis->max + 1e-9 * span && count < CLI_MAX_TICKS; k++) {
