@@ -35,6 +35,8 @@ if(TARGET posenc_model_shared)
 endif()
 if(TARGET posenc_cli)
     install(TARGETS posenc_cli)
+endif()
+if(TARGET docs)
     install(DIRECTORY ${docs_dir}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
     install(FILES ${docs_dir}/bash/posenc
             DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
