@@ -165,6 +165,39 @@ void pe_angle_rows(const pe_kernels *kernels, const pe_turns *turns, int64_t pos
     kernels->table_rows(&source, position, rows, cos_out, sin_out, stride);
 }
 
+/* A row whose pairs read their positions on axes of their own. */
+typedef struct {
+    const pe_angle_term *term;
+    pe_wide factor;
+    float *cos_out, *sin_out;
+} axis_row;
+
+static void redo_axis_entry(void *ctx, int64_t row, int64_t i)
+{
+    const axis_row *r = ctx;
+    (void)row;
+    exact_entry(r->term, 1, r->factor, i, r->cos_out, r->sin_out);
+}
+
+/* Returns 0 if a position does not suit the kernel. */
+static int axes_row(const pe_kernels *kernels, const pe_angle_term *term,
+                    const pe_factor *factor, float *cos_out, float *sin_out)
+{
+    int64_t positions[PE_MAX_PAIRS], farthest = 0;
+    const int64_t n = term->turns->n;
+    for (int64_t i = 0; i < n; i++) {
+        positions[i] = term->ids[term->pair_axis[i]];
+        if (positions[i] < 0 || positions[i] > 0xffffffff)
+            return 0;
+        farthest = positions[i] > farthest ? positions[i] : farthest;
+    }
+    axis_row row = {term, factor->exact, cos_out, sin_out};
+    const pe_table_source source = {term->turns->hi, term->turns->lo, n,
+                                    factor->value,   redo_axis_entry, &row};
+    kernels->table_row_each(&source, positions, farthest, cos_out, sin_out);
+    return 1;
+}
+
 void pe_angle_row(const pe_kernels *kernels, const pe_angle_term *terms, int num_terms,
                   const pe_factor *factor, float *cos_out, float *sin_out)
 {
@@ -175,6 +208,10 @@ void pe_angle_row(const pe_kernels *kernels, const pe_angle_term *terms, int num
                       sin_out, n);
         return;
     }
+    if (num_terms == 1 && terms[0].ids != NULL && !terms[0].negative &&
+        terms[0].pair_axis != NULL &&
+        axes_row(kernels, terms, factor, cos_out, sin_out))
+        return;
     for (int64_t i = 0; i < n; i++) {
         uint64_t hi = 0, lo = 0;
         double distance = 0;

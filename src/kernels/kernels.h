@@ -46,6 +46,11 @@ typedef struct pe_kernels {
     void (*table_rows)(const pe_table_source *source, int64_t position, int64_t rows,
                        float *cos_out, float *sin_out, int64_t stride);
 
+    /* One row whose pairs have positions of their own, each in [0, farthest], which is
+     * below 2^32. */
+    void (*table_row_each)(const pe_table_source *source, const int64_t *positions,
+                           int64_t farthest, float *cos_out, float *sin_out);
+
     pe_rotate_fn *rotate[PE_K_DTYPES][PE_K_DTYPES][PE_K_PAIRINGS][PE_K_PAIRINGS];
 
     /* count elements to and from float; stores round to nearest even. */

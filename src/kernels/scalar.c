@@ -87,6 +87,18 @@ static void table_rows(const pe_table_source *source, int64_t position, int64_t 
     }
 }
 
+static void table_row_each(const pe_table_source *source, const int64_t *positions,
+                           int64_t farthest, float *cos_out, float *sin_out)
+{
+    const double distance = (double)farthest * PE_SINCOS_UNSURE_PER_TOKEN;
+    for (int64_t i = 0; i < source->n; i++) {
+        uint64_t hi, lo;
+        pe_phase(positions[i], source->hi[i], source->lo[i], &hi, &lo);
+        if (pe_sincos_f32(hi, lo, source->factor, distance, cos_out + i, sin_out + i))
+            source->redo(source->ctx, 0, i);
+    }
+}
+
 #define ISA      scalar
 #define ISA_ENUM PE_ISA_SCALAR
 #define ISA_NAME "scalar"

@@ -84,6 +84,43 @@ static void check_call(bench *b, const pe_turns *turns, int64_t position, int64_
     b->calls++;
 }
 
+/* Pairs that follow axes of their own: each entry must be that of a row at its position. */
+static void check_axes(bench *b, const pe_turns *turns, test_rng *r, double factor,
+                       int turn)
+{
+    static float cos_want[MAX_N], sin_want[MAX_N];
+    const pe_factor full = pe_factor_make(pe_wide_from_double(factor));
+    const int64_t n = turns->n;
+    const size_t size = (size_t)n * sizeof(float);
+    const int64_t far = turn % 4 ? 3000 : 0xffffffff;
+    const int64_t ids[3] = {test_rng_int(r, 0, far), test_rng_int(r, 0, far), 0};
+    uint8_t axis[MAX_N];
+    float *cosine = strip_place(&b->cosine, size, (place_kind)(turn % 3), 0);
+    float *sine = strip_place(&b->sine, size, (place_kind)(turn % 3), 0);
+    strip_mark(&b->cosine);
+    strip_mark(&b->sine);
+    for (int64_t i = 0; i < n; i++)
+        axis[i] = (uint8_t)test_rng_int(r, 0, 2);
+    const pe_angle_term term = {.turns = turns, .pair_axis = axis, .ids = ids};
+    say_case("%s table, n %lld, axes at %lld, %lld, 0", b->kernels->name, (long long)n,
+             (long long)ids[0], (long long)ids[1]);
+    pe_angle_row(b->kernels, &term, 1, &full, cosine, sine);
+    for (int a = 0; a < 3; a++) {
+        pe_angle_rows(&pe_kernels_scalar, turns, ids[a], 1, &full, cos_want, sin_want,
+                      n);
+        for (int64_t i = 0; i < n; i++)
+            if (axis[i] == a &&
+                (memcmp(cosine + i, cos_want + i, sizeof *cosine) != 0 ||
+                 memcmp(sine + i, sin_want + i, sizeof *sine) != 0))
+                fail_case("pair %lld has other bits than scalar's", (long long)i);
+    }
+    strip_own(&b->cosine, cosine, size);
+    strip_own(&b->sine, sine, size);
+    if (!strip_kept(&b->cosine) || !strip_kept(&b->sine))
+        fail_case("a byte outside the row changed");
+    b->calls++;
+}
+
 static int64_t position_for(test_rng *r, int turn)
 {
     switch (turn % 8) {
@@ -127,6 +164,7 @@ int64_t check_table(const pe_kernels *kernels, test_rng *r)
             check_call(&b, &turns, position_for(r, turn), 1 + (turn + n) % MAX_ROWS,
                        n + (turn % 4 ? test_rng_int(r, 0, 7) : 0), factors[turn % 3],
                        turn);
+            check_axes(&b, &turns, r, factors[turn % 3], turn);
         }
     strip_free(&b.cosine);
     strip_free(&b.sine);
