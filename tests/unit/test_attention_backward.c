@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "../support/attention_case.h"
+#include "../support/executor.h"
 #include "posenc/env.h"
 
 static const pe_isa isas[] = {PE_ISA_SCALAR, PE_ISA_AVX2, PE_ISA_AVX512, PE_ISA_NEON,
@@ -315,6 +316,30 @@ static void test_mixed_dtypes(void **state)
     check_all(0, 1000, 60);
 }
 
+/* Four threads, in any order, give the bits of one. */
+static void test_threads(void **state)
+{
+    (void)state;
+    static struct gradients one, four;
+    const pe_env env = {.struct_size = sizeof env, .executor = test_executor_threads};
+    for (uint64_t seed = 1; seed <= 25; seed++) {
+        set_up(&one, seed, 0);
+        set_up(&four, seed, 0);
+        assert_null(run_backward(&one, PE_ISA_AUTO, NULL));
+        assert_null(run_backward(&four, PE_ISA_AUTO, &env));
+        assert_memory_equal(one.dq, four.dq, (size_t)one.nq * sizeof(float));
+        assert_memory_equal(one.dk, four.dk, (size_t)one.nk * sizeof(float));
+        assert_memory_equal(one.dv, four.dv, (size_t)one.nv * sizeof(float));
+        for (int i = 0; i < 2; i++)
+            assert_memory_equal(one.dbias[i], four.dbias[i], 64 * 64 * sizeof(float));
+        if (one.dmask != NULL)
+            assert_memory_equal(one.dmask, four.dmask,
+                                (size_t)count_of(&one.dmask_t) * sizeof(float));
+        tear_down(&one);
+        tear_down(&four);
+    }
+}
+
 /* ------------------------------------------------------------ central differences --- */
 
 static double loss(const ref_attention *ref, const double *dout, double *probs,
@@ -377,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_central_differences),
         cmocka_unit_test(test_plain),
         cmocka_unit_test(test_mixed_dtypes),
+        cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
