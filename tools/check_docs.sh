@@ -40,7 +40,7 @@ suggests 'posenc freqs llama-3.1' llama-3.1-70b llama-3.1-8b
 suggests 'posenc plot table --rol' --role
 
 # zsh's function has to define itself and its helpers when it is loaded.
-zsh -fc "autoload -Uz compinit && compinit -u -d /dev/null
+zsh -fc "autoload -Uz compinit && compinit -u -D
 fpath=('$docs/zsh' \$fpath); autoload +X -Uz _posenc && (( \$+functions[_posenc] ))" ||
     report "zsh: _posenc cannot be loaded"
 exit $failed

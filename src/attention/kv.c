@@ -228,7 +228,7 @@ static void refresh(pe_kv *kv)
 
 const pe_kv_info *pe_kv_get_info(const pe_kv *kv)
 {
-    return &kv->info;
+    return kv != NULL ? &kv->info : NULL;
 }
 
 /* ------------------------------------------------------------------- storing keys --- */
@@ -408,7 +408,8 @@ pe_status pe_kv_append(pe_kv *kv, const pe_positions *at, const pe_tensor *k,
     kv->info.len = len + k->seq_len;
     for (int64_t a = 0; k->seq_len > 0 && a < kv->num_axes; a++) {
         const int64_t last = kv->ids[a * kv->spec.capacity + kv->info.len - 1];
-        kv->info.next = a == 0 || last + 1 > kv->info.next ? last + 1 : kv->info.next;
+        const int64_t after = last < INT64_MAX ? last + 1 : last; /* none lies beyond */
+        kv->info.next = a == 0 || after > kv->info.next ? after : kv->info.next;
     }
     refresh(kv);
     return PE_OK;
