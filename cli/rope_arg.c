@@ -149,6 +149,11 @@ static int create(cli_rope *out, const cli_model *model, int32_t index,
     out->spec = (pe_rope_spec){.struct_size = sizeof out->spec};
     if (pe_model_rope_spec(model->model, index, &out->spec, &error) != PE_OK)
         return cli_fail_with(model->name, &error);
+    if (out->spec.head_dim == 0)
+        return cli_fail(CLI_FAILED,
+                        "%s: no head size is stated: add head_dim, or hidden_size and "
+                        "num_attention_heads",
+                        model->name);
     out->spec.angles = args->angles;
     out->spec.table_len = table_len;
     const pe_env env = {.struct_size = sizeof env, .isa = args->isa};

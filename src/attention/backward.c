@@ -12,7 +12,7 @@
 #include "base/at.h"
 #include "base/error.h"
 #include "base/spec.h"
-#include "bias/plan.h"
+#include "bias/bias_plan.h"
 
 #include <math.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/spec.h"
-#include "bias/plan.h"
+#include "bias/bias_plan.h"
 #include "rope/plan.h"
 
 enum {

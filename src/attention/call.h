@@ -8,7 +8,7 @@
 #ifndef PE_ATTENTION_CALL_H
 #define PE_ATTENTION_CALL_H
 
-#include "attention/plan.h"
+#include "attention/attention_plan.h"
 #include "base/tensor.h"
 
 typedef struct {

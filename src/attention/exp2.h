@@ -5,7 +5,7 @@
 #ifndef PE_ATTENTION_EXP2_H
 #define PE_ATTENTION_EXP2_H
 
-#include "attention/plan.h"
+#include "attention/attention_plan.h"
 #include "bias/real.h"
 
 /* 2^x within 2^-50; +0 below 2^-1000. */

@@ -8,7 +8,7 @@
 
 #include "attention/exp2.h"
 #include "base/error.h"
-#include "bias/plan.h"
+#include "bias/bias_plan.h"
 #include "bias/real.h"
 
 #include <math.h>

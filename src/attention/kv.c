@@ -4,7 +4,7 @@
  *
  * Keys lie head by head, so that decoding streams.  Every change of a key goes through a
  * few rows of floats, so that what storing it lost is measured, not guessed. */
-#include "attention/plan.h"
+#include "attention/attention_plan.h"
 
 #include "base/at.h"
 #include "base/checked.h"

@@ -6,7 +6,7 @@
 
 #include "attention/turn.h"
 #include "base/at.h"
-#include "bias/plan.h"
+#include "bias/bias_plan.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 #ifndef PE_ATTENTION_TURN_H
 #define PE_ATTENTION_TURN_H
 
-#include "attention/plan.h"
+#include "attention/attention_plan.h"
 #include "base/tensor.h"
 #include "rope/plan.h"
 

@@ -7,7 +7,7 @@
 #ifndef PE_BIAS_SCORES_H
 #define PE_BIAS_SCORES_H
 
-#include "bias/plan.h"
+#include "bias/bias_plan.h"
 
 /* One score tensor against the plan: shape, dtype, heads. */
 pe_status pe_scores_check(const pe_bias *bias, const pe_tensor *x, int is_output,

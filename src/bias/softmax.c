@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/tensor.h"
 #include "bias/real.h"
-#include "kernels/attention.h"
+#include "kernels/attention_kernels.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  *
  * attention_avx2.c - attention's inner loops for AVX2, FMA and F16C
  */
-#include "kernels/attention.h"
+#include "kernels/attention_kernels.h"
 
 #if defined(__x86_64__)
 

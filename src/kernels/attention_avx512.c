@@ -2,7 +2,7 @@
  *
  * attention_avx512.c - attention's inner loops for AVX-512 F, BW, DQ and VL
  */
-#include "kernels/attention.h"
+#include "kernels/attention_kernels.h"
 
 #if defined(__x86_64__)
 

@@ -2,7 +2,7 @@
  *
  * attention_kernels.c - from an instruction set to its table
  */
-#include "kernels/attention.h"
+#include "kernels/attention_kernels.h"
 
 #if defined(__x86_64__)
 static const pe_attention_kernels *const tables[] = {&pe_attention_kernels_avx512,

@@ -2,7 +2,7 @@
  *
  * attention_neon.c - attention's inner loops for AArch64
  */
-#include "kernels/attention.h"
+#include "kernels/attention_kernels.h"
 
 #if defined(__aarch64__)
 

@@ -2,7 +2,7 @@
  *
  * attention_wasm128.c - attention's inner loops for WebAssembly SIMD128
  */
-#include "kernels/attention.h"
+#include "kernels/attention_kernels.h"
 
 #if defined(__wasm_simd128__)
 

@@ -13,7 +13,7 @@
 
 #include "../support/rng.h"
 #include "base/dtype.h"
-#include "kernels/attention.h"
+#include "kernels/attention_kernels.h"
 
 static const pe_isa isas[] = {PE_ISA_SCALAR, PE_ISA_AVX2, PE_ISA_AVX512, PE_ISA_NEON,
                               PE_ISA_WASM128};

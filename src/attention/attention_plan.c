@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.c - checking a pe_attention_spec
+ * attention_plan.c - checking a pe_attention_spec
  */
-#include "attention/plan.h"
+#include "attention/attention_plan.h"
 
 #include "base/error.h"
 #include "base/spec.h"
 #include "base/tensor.h"
-#include "bias/plan.h"
+#include "bias/bias_plan.h"
 #include "rope/plan.h"
 
 #include <math.h>

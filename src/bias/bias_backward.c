@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * backward.c - gradients of the parameters: slopes, T5 table, KERPLE p and a
+ * bias_backward.c - gradients of the parameters: slopes, T5 table, KERPLE p and a
  *
  * A head is summed by one worker over rows and keys in order, in double, and added to
  * grad once: the bits do not depend on threads. */

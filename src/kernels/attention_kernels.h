@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * attention.h - the inner loops of attention, as a table per instruction set
+ * attention_kernels.h - the inner loops of attention, as a table per instruction set
  *
  * Scores are kept in log2 units: exp2 is what the loops compute.  Rows come in multiples
  * of PE_ROW_GROUP and columns in multiples of PE_COLUMN_GROUP, so that every instruction

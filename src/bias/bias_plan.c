@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.c - from a bias spec to a plan
+ * bias_plan.c - from a bias spec to a plan
  */
-#include "bias/plan.h"
+#include "bias/bias_plan.h"
 
 #include "base/dtype.h"
 #include "base/error.h"

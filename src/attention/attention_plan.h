@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.h - what a pe_attention holds
+ * attention_plan.h - what a pe_attention holds
  *
  * The spec with its defaults filled in; const after creation. */
 #ifndef PE_ATTENTION_PLAN_H
 #define PE_ATTENTION_PLAN_H
 
 #include "base/memory.h"
-#include "kernels/attention.h"
+#include "kernels/attention_kernels.h"
 #include "kernels/kernels.h"
 #include "posenc/attention.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * plan.h - what a pe_bias holds, and the bias of one row of scores
+ * bias_plan.h - what a pe_bias holds, and the bias of one row of scores
  *
  * A bias depends on a head, a query's position and a key's position, and on nothing
  * else; every call is a walk over rows of it. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * row.c - the bias of one head, one query and a run of keys
+ * bias_row.c - the bias of one head, one query and a run of keys
  *
  * In double; whoever stores it rounds once. */
-#include "bias/plan.h"
+#include "bias/bias_plan.h"
 
 #include "bias/real.h"
 

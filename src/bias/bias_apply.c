@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * apply.c - pe_bias_fill and pe_bias_add
+ * bias_apply.c - pe_bias_fill and pe_bias_add
  */
 #include "bias/scores.h"
 
