@@ -71,6 +71,7 @@ static const pe_hf_arch archs[] = {
     {"qwen2_vl_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE},
     {"qwen2_5_vl", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE},
     {"qwen2_5_vl_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE},
+    {"qwen2_5_omni_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE},
     {"qwen3_vl", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE_INTERLEAVED,
      .head_dim = 128, .theta = 5e6},
     {"qwen3_vl_text", .method = PE_HF_ROPE, .pairing = HALF, .flags = PE_HF_MROPE_INTERLEAVED,
