@@ -41,6 +41,7 @@ static inline int shim_run(const struct CMUnitTest *tests, size_t count,
 #define print_message printf
 #define shim_fail(...) \
   (printf("%s:%d: ", __FILE__, __LINE__), printf(__VA_ARGS__), printf("\n"), exit(1))
+#define fail()                 shim_fail("failed")
 #define fail_msg(...)          shim_fail(__VA_ARGS__)
 #define assert_true(c)         ((c) ? (void)0 : shim_fail("%s", #c))
 #define assert_false(c)        assert_true(!(c))
@@ -54,6 +55,10 @@ static inline int shim_run(const struct CMUnitTest *tests, size_t count,
 #define assert_int_not_equal(a, b) assert_true((long long)(a) != (long long)(b))
 #define assert_string_equal(a, b) \
   (strcmp(a, b) == 0 ? (void)0 : shim_fail("\"%s\" is not \"%s\"", a, b))
-#define assert_memory_equal(a, b, size) assert_true(memcmp(a, b, size) == 0)
+#define assert_memory_equal(a, b, size)     assert_true(memcmp(a, b, size) == 0)
+#define assert_memory_not_equal(a, b, size) assert_true(memcmp(a, b, size) != 0)
+#define assert_string_not_equal(a, b)       assert_true(strcmp(a, b) != 0)
+#define assert_ptr_not_equal(a, b)          assert_true((const void *)(a) != (const void *)(b))
+#define assert_in_range(v, low, high)       assert_true((v) >= (low) && (v) <= (high))
 
 #endif /* SHIM_CMOCKA_H */
