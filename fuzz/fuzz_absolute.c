@@ -10,41 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "posenc/posenc.h"
 
 enum { MAX_DIM = 48, ROWS = 12, TOKENS = 6, SIZE = 2 * TOKENS * MAX_DIM };
-
-struct bytes {
-    const uint8_t *data;
-    size_t size;
-};
-
-static uint64_t take(struct bytes *in, size_t count)
-{
-    uint64_t value = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        value = value << 8 | (in->size > 0 ? *in->data : 0);
-        if (in->size > 0) {
-            in->data++;
-            in->size--;
-        }
-    }
-    return value;
-}
-
-/* A byte picks a usual value, or eight more bytes are the field. */
-static double take_double(struct bytes *in, const double *usual, size_t count)
-{
-    const size_t pick = (size_t)take(in, 1);
-    double value;
-
-    if (pick < 224)
-        return usual[pick % count];
-    const uint64_t bits = take(in, 8);
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 static int64_t take_int(struct bytes *in, int64_t low, int64_t high)
 {
