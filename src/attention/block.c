@@ -25,8 +25,7 @@ static int all_finite(const float *x, int64_t n)
 
 /* -------------------------------------------------------------------- fetching --- */
 
-/* Token of k that key j of the block is. */
-static int64_t token_of(const pe_tile *tile, int64_t j)
+int64_t pe_tile_key_token(const pe_tile *tile, int64_t j)
 {
     return tile->doc.k0 + tile->key + j;
 }
@@ -46,14 +45,15 @@ static uint64_t load_keys(pe_tile *tile, int variant, float *out)
         pe_row_buffer buffer;
         int64_t element;
         if (j >= tile->num_keys ||
-            !pe_tensor_at(k, tile->doc.b, token_of(tile, j), tile->kv_head, &element)) {
+            !pe_tensor_at(k, tile->doc.b, pe_tile_key_token(tile, j), tile->kv_head,
+                          &element)) {
             absent |= (uint64_t)1 << j;
             memset(row, 0, (size_t)pad * sizeof *row);
             continue;
         }
         memset(row + k->dim, 0, (size_t)(pad - k->dim) * sizeof *row);
         const pe_turning turning = pe_turn_make(plan->spec.k_rope, at, tile->doc.b,
-                                                token_of(tile, j), &buffer);
+                                                pe_tile_key_token(tile, j), &buffer);
         pe_turn_load(plan, k, element, &turning, tile->turned, row);
     }
     return absent;
@@ -69,7 +69,8 @@ static uint64_t load_values(pe_tile *tile, float *out)
         float *row = out + j * pad;
         int64_t element;
         if (j >= tile->num_keys ||
-            !pe_tensor_at(v, tile->doc.b, token_of(tile, j), tile->kv_head, &element)) {
+            !pe_tensor_at(v, tile->doc.b, pe_tile_key_token(tile, j), tile->kv_head,
+                          &element)) {
             absent |= (uint64_t)1 << j;
             memset(row, 0, (size_t)pad * sizeof *row);
             continue;
@@ -83,12 +84,12 @@ static uint64_t load_values(pe_tile *tile, float *out)
 static int is_tagged(const pe_slot_tag *tag, const pe_tile *tile)
 {
     return tag->b == tile->doc.b && tag->head == tile->kv_head &&
-           tag->key == token_of(tile, 0);
+           tag->key == pe_tile_key_token(tile, 0);
 }
 
 static pe_slot_tag tag_of(const pe_tile *tile)
 {
-    return (pe_slot_tag){tile->doc.b, tile->kv_head, token_of(tile, 0)};
+    return (pe_slot_tag){tile->doc.b, tile->kv_head, pe_tile_key_token(tile, 0)};
 }
 
 static int64_t slot_of(const pe_tile *tile)
@@ -142,7 +143,8 @@ static int point_at(const pe_tile *tile, const pe_tensor *x, const void **rows)
         return 0;
     for (int64_t j = 0; j < tile->num_keys; j++) {
         int64_t element;
-        if (!pe_tensor_at(x, tile->doc.b, token_of(tile, j), tile->kv_head, &element))
+        if (!pe_tensor_at(x, tile->doc.b, pe_tile_key_token(tile, j), tile->kv_head,
+                          &element))
             return 0;
         rows[j] = (const unsigned char *)x->data + element * size;
     }
@@ -189,8 +191,8 @@ void pe_tile_positions(pe_tile *tile)
         return;
     for (int64_t j = 0; j < PE_KEY_BLOCK; j++) {
         const int64_t i = j < tile->num_keys ? j : tile->num_keys - 1;
-        tile->key_position[j] =
-            (double)pe_at_id(call->args.k_at, 0, tile->doc.b, token_of(tile, i));
+        tile->key_position[j] = (double)pe_at_id(call->args.k_at, 0, tile->doc.b,
+                                                 pe_tile_key_token(tile, i));
         tile->key_at[j] = (float)(tile->key_position[j] - tile->base);
     }
 }
@@ -219,13 +221,12 @@ static void add_mask(pe_tile *tile, int64_t r, float *extra)
             m, m->batch > 1 ? tile->doc.b : 0, tile->doc.q0 + tile->token + r / group,
             m->num_heads > 1 ? tile->kv_head * group + r % group : 0, &element))
         return;
-    pe_load(call->plan, m, element, token_of(tile, 0), tile->num_keys, row);
+    pe_load(call->plan, m, element, pe_tile_key_token(tile, 0), tile->num_keys, row);
     for (int64_t j = 0; j < tile->num_keys; j++)
         extra[j] += row[j] * (float)PE_LOG2E;
 }
 
-/* What the softmax loop does not compute itself, in log2 units. */
-static void fill_extra(pe_tile *tile)
+void pe_tile_fill_extra(pe_tile *tile)
 {
     const pe_call *call = tile->call;
     tile->extra_is_ready = 1;
@@ -322,7 +323,7 @@ void pe_tile_score(pe_tile *tile, pe_softmax_block *softmax)
         fetch_value_panel(tile);
     }
     if (call->uses_extra && (!tile->extra_is_ready || tile->absent != 0))
-        fill_extra(tile);
+        pe_tile_fill_extra(tile);
     *softmax = (pe_softmax_block){
         .s = tile->s + begin * PE_KEY_BLOCK,
         .rows = call->streaming ? tile->rows : tile->row_end - begin,
@@ -388,102 +389,4 @@ void pe_tile_add_values(pe_tile *tile)
                                 tile->s + begin * PE_KEY_BLOCK, PE_KEY_BLOCK, 1,
                                 tile->value_panel, plan->v_pad,
                                 tile->out + begin * plan->v_pad, plan->v_pad, 1);
-}
-
-/* ------------------------------------------------------------------------ skip --- */
-
-/* No key of the block is longer. */
-static double longest_key(const pe_tile *tile)
-{
-    const pe_call *call = tile->call;
-    const int64_t runs = (call->k_len + PE_KEY_BLOCK - 1) / PE_KEY_BLOCK;
-    const float *norms =
-        call->args.k_norms +
-        (tile->doc.b * call->plan->spec.num_kv_heads + tile->kv_head) * runs;
-    const int64_t last = token_of(tile, tile->num_keys - 1) / PE_KEY_BLOCK;
-    double longest = 0;
-    for (int64_t run = token_of(tile, 0) / PE_KEY_BLOCK; run <= last; run++)
-        if (!((double)norms[run] <= longest)) /* NaN wins, and then skips nothing */
-            longest = (double)norms[run];
-    const pe_rope *rope = call->plan->spec.k_rope;
-    return rope == NULL ? longest
-                        : longest * fabs(rope->info.attention_factor) * (1 + 0x1p-20);
-}
-
-/* Largest bias that the softmax loop computes for row r within positions of keys
- * [near, far], relative to the tile's base. */
-static double largest_bias(const pe_tile *tile, int64_t r, double low, double high)
-{
-    const double q = (double)tile->query_at[r], slope = (double)tile->slope[r];
-    double a = q - low, b = q - high; /* the distances at both ends, a >= b */
-    if (tile->call->plan->distance == PE_DISTANCE_CAUSAL) {
-        a = a > 0 ? a : 0;
-        b = b > 0 ? b : 0;
-    } else if (tile->call->plan->distance == PE_DISTANCE_SYMMETRIC) {
-        const double far = a > -b ? a : -b;
-        b = b > 0 ? b : a < 0 ? -a : 0;
-        a = far;
-    }
-    return slope >= 0 ? -slope * b : -slope * a;
-}
-
-static double largest_extra(const pe_tile *tile, int64_t r)
-{
-    float top = -INFINITY;
-    for (int64_t j = 0; j < tile->num_keys; j++) {
-        const float x = tile->extra[r * PE_KEY_BLOCK + j];
-        if (!(x <= top)) /* NaN wins */
-            top = x;
-    }
-    return (double)top;
-}
-
-/* The bound is computed in double and widened by 2^-18 of its parts, more than the
- * loop's few roundings in float (2^-24 each, and dim of them in the product, which the
- * factor on the norms covers), so that it is above the score that the loop would have
- * computed.  score - max, rounded to float, is then at most PE_EXP2_ZERO. */
-static int row_is_nothing(const pe_tile *tile, int64_t r, double longest, double low,
-                          double high, double maximum)
-{
-    const pe_attention *plan = tile->call->plan;
-    const double rounding = 1 + 0x1p-22 * (double)(plan->spec.head_dim + 16);
-    double dot = tile->norm[r] * longest * rounding + 0x1p-100;
-    if (plan->spec.softcap > 0) {
-        const double cap = plan->spec.softcap;
-        dot = (dot < cap ? dot : cap) * PE_LOG2E * (1 + 0x1p-16);
-    }
-    const double bias =
-        plan->distance == PE_DISTANCE_NONE ? 0 : largest_bias(tile, r, low, high);
-    const double extra = tile->call->uses_extra ? largest_extra(tile, r) : 0;
-    if (extra == -INFINITY)
-        return 1;
-    const double bound =
-        dot + bias + extra + (dot + fabs(bias) + fabs(extra)) * 0x1p-18;
-    return bound - maximum <= (double)PE_EXP2_ZERO - 0x1p-10 - fabs(maximum) * 0x1p-18;
-}
-
-int pe_tile_is_nothing(pe_tile *tile, const float *maximum)
-{
-    const pe_call *call = tile->call;
-    if (call->args.k_norms == NULL || call->plan->spec.no_skip)
-        return 0;
-    const int64_t end = tile->row_end < tile->rows ? tile->row_end : tile->rows;
-    const double longest = longest_key(tile);
-    double low = INFINITY, high = -INFINITY;
-    if (!(longest < INFINITY))
-        return 0;
-    if (call->uses_extra)
-        fill_extra(tile);
-    for (int64_t j = 0; j < tile->num_keys; j++) {
-        low = (double)tile->key_at[j] < low ? (double)tile->key_at[j] : low;
-        high = (double)tile->key_at[j] > high ? (double)tile->key_at[j] : high;
-    }
-    for (int64_t r = end - 1; r >= tile->row_begin; r--) {
-        const int sees = tile->first[r] < tile->end[r] || tile->sink[r] > 0;
-        if (sees && !(maximum[r] > -INFINITY && maximum[r] < INFINITY))
-            return 0;
-        if (sees && !row_is_nothing(tile, r, longest, low, high, (double)maximum[r]))
-            return 0;
-    }
-    return 1;
 }

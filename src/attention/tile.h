@@ -94,6 +94,12 @@ int pe_tile_block(pe_tile *tile, int64_t key, int64_t num_keys);
 /* Positions of the block in hand, for biases. */
 void pe_tile_positions(pe_tile *tile);
 
+/* Token of k that key j of the block in hand is. */
+int64_t pe_tile_key_token(const pe_tile *tile, int64_t j);
+
+/* extra = what the softmax loop does not compute itself, in log2 units. */
+void pe_tile_fill_extra(pe_tile *tile);
+
 /* s = dot products of the rows that see the block; fills *softmax for the kernels. */
 void pe_tile_score(pe_tile *tile, pe_softmax_block *softmax);
 
