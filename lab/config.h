@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * config.h - one training run, as numbers
+ */
+#ifndef POSENC_LAB_CONFIG_H
+#define POSENC_LAB_CONFIG_H
+
+#include "lab.h"
+
+typedef int32_t lab_method;
+enum {
+    LAB_NONE = 0,
+    LAB_SIN = 1,     /* added to the input: interleaved, base 10000 */
+    LAB_LEARNED = 2, /* added to the input: [length][width] */
+    LAB_ROPE = 3,    /* half-split, base 10000 */
+    LAB_ALIBI = 4,   /* published slopes */
+    LAB_T5 = 5,      /* 32 causal buckets, max_distance 128, one table for all layers */
+    LAB_KERPLE = 6,  /* logarithmic; p and a for each layer and head */
+    LAB_NUM_METHODS = 7
+};
+
+enum { LAB_MAX_LAYERS = 32, LAB_MAX_HEADS = 64 };
+
+typedef struct lab_config {
+    int32_t layers, width, heads; /* width is a multiple of 2 * heads */
+    int32_t length;               /* tokens of a training row: L */
+    int32_t batch, steps, warmup;
+    int32_t learn_slopes; /* ALiBi: slopes are parameters, from the published ones */
+    lab_method input;     /* LAB_NONE, LAB_SIN or LAB_LEARNED */
+    lab_method layer[LAB_MAX_LAYERS]; /* LAB_NONE, or LAB_ROPE and later */
+    double peak_rate; /* linear warmup, then a cosine down to a tenth at steps */
+    double weight_decay, clip; /* AdamW: beta 0.9 and 0.95, epsilon 1e-8 */
+    uint64_t seed;
+} lab_config;
+
+extern const lab_config lab_config_a, lab_config_b; /* method NONE, seed 0 */
+
+/* "rope"; NULL outside the list. */
+const char *lab_method_name(lab_method method);
+/* 1 and *out, or 0. */
+int lab_method_find(const char *name, lab_method *out);
+/* One method for the whole model: input or every layer. */
+void lab_config_set_method(lab_config *config, lab_method method);
+/* "rope,none,rope": a method for each layer, and how many layers; input stays. */
+pe_status lab_config_set_layers(lab_config *config, const char *list, pe_error *error);
+/* "rope", or "learned+rope,none,rope" of a mixture; what results and folders are named
+ * by.  size at least 320. */
+void lab_config_name(const lab_config *config, char *out, size_t size);
+/* Every field in range; the first that is not is named with its bound. */
+pe_status lab_config_check(const lab_config *config, pe_error *error);
+/* The learning rate of a step. */
+double lab_config_rate(const lab_config *config, int64_t step);
+
+#endif /* POSENC_LAB_CONFIG_H */

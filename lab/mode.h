@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * mode.h - how a trained model is read at a length it was not trained on
+ *
+ * With s = T / L, T tokens read by a model that was trained on L:
+ *     base                 as it is
+ *     window               keys limited to the last L positions
+ *     pi                   positions / s (rope: Chen et al. 2023; sin: the same)
+ *     ntk, ntkxM, ntk@S    base * s^(d / (d - 2)); s times M; s = S at every length
+ *     dyn                  NTK, query block c of L tokens rotated, with all its keys,
+ *                          for s = c + 1: what a cache of unrotated keys allows
+ *     yarn, yarn-bN        alpha 1, beta 32 or N, q and k times 0.1 ln s + 1
+ *     parts-bN             YaRN without that factor
+ *     clamp, wrap, interp  learned: row min(i, L - 1), i mod L, or the table stretched
+ *                          linearly with its ends kept (align_corners)
+ * A learned table read past its end in any other mode is refused. */
+#ifndef POSENC_LAB_MODE_H
+#define POSENC_LAB_MODE_H
+
+#include "config.h"
+
+typedef int32_t lab_mode_type;
+enum {
+    LAB_MODE_BASE = 0,
+    LAB_MODE_WINDOW = 1,
+    LAB_MODE_PI = 2,
+    LAB_MODE_NTK = 3,
+    LAB_MODE_DYN = 4,
+    LAB_MODE_YARN = 5,
+    LAB_MODE_CLAMP = 6,
+    LAB_MODE_WRAP = 7,
+    LAB_MODE_INTERP = 8
+};
+
+typedef struct lab_mode {
+    lab_mode_type type;
+    int32_t no_temperature; /* parts-bN */
+    double times;           /* ntkxM; else 1 */
+    double fixed;           /* ntk@S; 0: T / L */
+    double beta;            /* yarn; 32 by default */
+} lab_mode;
+
+/* PE_E_ARGUMENT names the mode. */
+pe_status lab_mode_parse(lab_mode *out, const char *name, pe_error *error);
+/* The name that parses to it; size at least 40. */
+void lab_mode_name(const lab_mode *mode, char *out, size_t size);
+/* Whether the mode says anything about that configuration: pi of an ALiBi model does
+ * not.  The reason, naming both, in error. */
+pe_status lab_mode_check(const lab_mode *mode, const lab_config *config,
+                         pe_error *error);
+/* Fills the frequencies of a rope spec for T = tokens (LAB_MODE_DYN: for s = T / L). */
+void lab_mode_rope(const lab_mode *mode, const lab_config *config, int64_t tokens,
+                   pe_rope_spec *out);
+
+#endif /* POSENC_LAB_MODE_H */
