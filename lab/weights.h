@@ -18,7 +18,7 @@ typedef struct lab_parameter {
     int64_t rows, cols; /* cols 0: a vector of rows */
     int64_t offset;     /* in floats, a multiple of 16 */
     int32_t decays;     /* matrices do; gains, slopes and KERPLE's do not */
-    int32_t reserved;
+    int32_t index;      /* for its random numbers: the same in a model of any method */
     double init_mean, init_sd; /* normal; sd 0: all are the mean */
 } lab_parameter;
 
@@ -42,8 +42,8 @@ void lab_layout_make(lab_layout *out, const lab_config *config);
 /* NULL: no such name. */
 const lab_parameter *lab_layout_find(const lab_layout *layout, const char *name);
 int64_t lab_parameter_size(const lab_parameter *parameter);
-/* All of weights[layout->size], gaps as zeroes. */
-void lab_weights_init(float *weights, const lab_layout *layout,
-                      const lab_config *config);
+/* All of weights[layout->size], gaps as zeroes.  Learned slopes begin as published. */
+pe_status lab_weights_init(float *weights, const lab_layout *layout,
+                           const lab_config *config, pe_error *error);
 
 #endif /* POSENC_LAB_WEIGHTS_H */

@@ -43,7 +43,7 @@ SYSTEM = {
     "thread": {"pthread.h", "sched.h"},
     "model": POSIX | {"pthread.h"},
     "cli": POSIX | {"getopt.h", "immintrin.h", "sched.h", "signal.h"},
-    "lab": POSIX | {"getopt.h", "cblas.h"},
+    "lab": POSIX | {"dlfcn.h", "getopt.h", "signal.h"},
     "bench": POSIX | {"pthread.h"},
     "examples": {"pthread.h"},
     "fuzz": POSIX,
