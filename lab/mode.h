@@ -48,8 +48,10 @@ void lab_mode_name(const lab_mode *mode, char *out, size_t size);
  * not.  The reason, naming both, in error. */
 pe_status lab_mode_check(const lab_mode *mode, const lab_config *config,
                          pe_error *error);
-/* Fills the frequencies of a rope spec for T = tokens (LAB_MODE_DYN: for s = T / L). */
+/* Fills all of a rope spec for T = tokens (LAB_MODE_DYN: for s = T / L).  inv_freq
+ * [width / heads / 2] is the caller's; the spec may point into it until the plan is
+ * made. */
 void lab_mode_rope(const lab_mode *mode, const lab_config *config, int64_t tokens,
-                   pe_rope_spec *out);
+                   double *inv_freq, pe_rope_spec *out);
 
 #endif /* POSENC_LAB_MODE_H */
