@@ -111,7 +111,7 @@ typedef struct call {
     pe_attention_args args;
     pe_tensor q, k, v, out, mask, scores;
     pe_positions q_at, k_at;
-    pe_far far_rule;
+    pe_far far_rules[2];
     int64_t k_lens[2], blocks[2];
     int32_t cu[2][4];
     float norms[2 * HEADS * 2], sinks[HEADS];
@@ -133,8 +133,11 @@ static void fill(call *c, const pe_attention_spec *spec)
     pe_tensor_bhsd(&c->scores, PE_F32, probs, batch, spec->num_heads, q, k);
     positions(&c->q_at, 0);
     positions(&c->k_at, 1);
-    c->far_rule = (pe_far){
-        .unit = whole(1, 9), .from = whole(0, 40), .q_at = &c->k_at, .k_at = &c->q_at};
+    for (int i = 0; i < 2; i++)
+        c->far_rules[i] = (pe_far){.unit = whole(1, 9),
+                                   .from = whole(0, 40),
+                                   .q_at = i ? &c->q_at : &c->k_at,
+                                   .k_at = i ? &c->k_at : &c->q_at};
     for (int i = 0; i < 2; i++) {
         c->k_lens[i] = k - whole(0, 3);
         for (int s = 1; s < 4; s++)
@@ -164,8 +167,8 @@ static void fill(call *c, const pe_attention_spec *spec)
     c->args.sinks = chance(20) ? c->sinks : NULL;
     c->args.k_norms = chance(30) ? c->norms : NULL;
     if (chance(20)) {
-        c->args.far_rules = &c->far_rule;
-        c->args.num_far_rules = whole(1, 1);
+        c->args.far_rules = c->far_rules;
+        c->args.num_far_rules = whole(1, 2);
     }
     if (chance(30) && k > 0) {
         c->args.scores = &c->scores;

@@ -104,8 +104,8 @@ typedef struct pe_attention_grads {
     float *dsinks;   /* [num_heads] */
 } pe_attention_grads;
 
-/* args as forward was called, with out and lse as it left them.  Linear memory; one
- * thread does one kv head of one document.  PE_E_UNSUPPORTED with far rules. */
+/* args as forward was called, with out and lse as it left them.  Linear memory (dk once
+ * more for each far rule); one thread does one kv head of one document. */
 PE_API pe_status pe_attention_backward(const pe_attention *plan,
                                        const pe_attention_args *args,
                                        const pe_attention_grads *grads, void *workspace,

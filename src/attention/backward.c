@@ -64,11 +64,6 @@ static pe_status check(pe_gradient_call *g, const pe_attention_grads *grads,
     if (a->lse == NULL)
         return pe_fail(error, PE_E_ARGUMENT,
                        "lse is NULL, backward needs what forward wrote there");
-    if (g->call.variants > 1)
-        return pe_fail(error, PE_E_UNSUPPORTED,
-                       "num_far_rules is %lld, there are no gradients through far "
-                       "rules",
-                       (long long)a->num_far_rules);
     if ((status = pe_tensor_check(g->grads.dout, PE_INPUT, "dout", error)) != PE_OK ||
         (status = pe_tensor_check_same_shape(a->out, "out", g->grads.dout, "dout",
                                              error)) != PE_OK ||

@@ -103,9 +103,8 @@ static const float *key_panel(pe_tile *tile, int variant)
     const int64_t slot = slot_of(tile), index = slot * tile->call->variants + variant;
     float *panel = tile->key_panels + index * plan->k_pad * PE_KEY_BLOCK;
     float *rows = tile->call->backward
-                      ? tile->slot_key_rows + slot * plan->k_pad * PE_KEY_BLOCK
+                      ? tile->slot_key_rows + index * plan->k_pad * PE_KEY_BLOCK
                       : tile->raw_keys;
-    tile->key_rows = rows;
     if (!is_tagged(&tile->key_tags[index], tile)) {
         tile->slot_absent[slot] = load_keys(tile, variant, rows);
         plan->kernels->transpose(rows, plan->k_pad, plan->k_pad, panel);
@@ -113,6 +112,12 @@ static const float *key_panel(pe_tile *tile, int variant)
     }
     tile->absent = tile->slot_absent[slot];
     return panel;
+}
+
+const float *pe_tile_key_rows(const pe_tile *tile, int variant)
+{
+    const int64_t index = slot_of(tile) * tile->call->variants + variant;
+    return tile->slot_key_rows + index * tile->call->plan->k_pad * PE_KEY_BLOCK;
 }
 
 static void fetch_value_panel(pe_tile *tile)
@@ -246,21 +251,6 @@ void pe_tile_fill_extra(pe_tile *tile)
     }
 }
 
-/* The last rule that applies to everything in the block makes earlier ones idle. */
-static int first_variant(const pe_tile *tile)
-{
-    const pe_call *call = tile->call;
-    int first = 0;
-    for (int v = 1; v < call->variants; v++) {
-        const int64_t *end = tile->far_end + (v - 1) * call->tile_tokens;
-        int all = 1;
-        for (int64_t i = 0; i < tile->num_tokens; i++)
-            all &= end[i] >= tile->key + tile->num_keys;
-        first = all ? v : first;
-    }
-    return first;
-}
-
 static void multiply(pe_tile *tile, int variant, float *s)
 {
     const pe_attention *plan = tile->call->plan;
@@ -273,21 +263,20 @@ static void multiply(pe_tile *tile, int variant, float *s)
 
 static void score_variants(pe_tile *tile)
 {
-    const pe_call *call = tile->call;
-    const int first = first_variant(tile);
-    const int64_t group = call->plan->group;
-    multiply(tile, first, tile->s);
-    for (int v = first + 1; v < call->variants; v++) {
-        const int64_t *end = tile->far_end + (v - 1) * call->tile_tokens;
-        int any = 0;
-        for (int64_t i = 0; i < tile->num_tokens; i++)
-            any |= end[i] > tile->key;
-        if (!any)
+    const int64_t group = tile->call->plan->group;
+    float *s = tile->s; /* of the first that has a share */
+    for (int v = 0; v < tile->call->variants; v++) {
+        if (pe_tile_share(tile, v) == PE_SHARE_NONE)
             continue;
-        multiply(tile, v, tile->s_far);
-        for (int64_t r = tile->row_begin; r < tile->row_end && r < tile->rows; r++)
-            for (int64_t j = 0; j < PE_KEY_BLOCK && tile->key + j < end[r / group]; j++)
-                tile->s[r * PE_KEY_BLOCK + j] = tile->s_far[r * PE_KEY_BLOCK + j];
+        multiply(tile, v, s);
+        for (int64_t r = tile->row_begin;
+             s != tile->s && r < tile->row_end && r < tile->rows; r++) {
+            int64_t begin, end;
+            pe_tile_own(tile, v, r / group, &begin, &end);
+            memcpy(tile->s + r * PE_KEY_BLOCK + begin, s + r * PE_KEY_BLOCK + begin,
+                   (size_t)(end - begin) * sizeof *s);
+        }
+        s = tile->s_far;
     }
 }
 

@@ -4,8 +4,9 @@
  *
  * With P the weights and D = dout . out of a row:  dV = P^T dout,  dS = P (dout V^T - D),
  * dQ = dS K,  dK = dS^T Q.  One worker does a whole kv head of a document, tile by tile,
- * so that every sum has one order; dK and dV of that head are its only array as long as
- * the keys. */
+ * so that every sum has one order; dK and dV of that head are its only arrays as long as
+ * the keys.  Under far rules a score belongs to one variant, and dQ and dK are kept for
+ * each, until each goes back through the rotation of its own positions. */
 #include "attention/gradient.h"
 
 #include "attention/exp2.h"
@@ -67,7 +68,9 @@ static void load_tile(pe_tile *tile, const pe_gradient_call *g)
     memset(tile->delta + tile->rows, 0, (size_t)padding * sizeof(float));
     for (int64_t r = tile->rows; r < tile->padded_rows; r++)
         tile->max[r] = INFINITY; /* weights of padding are 0 */
-    memset(tile->dq, 0, (size_t)(tile->padded_rows * plan->k_pad) * sizeof(float));
+    for (int v = 0; v < tile->call->variants; v++)
+        memset(tile->dq[v], 0,
+               (size_t)(tile->padded_rows * plan->k_pad) * sizeof(float));
 }
 
 /* ------------------------------------------------------- parameters of the scores --- */
@@ -121,6 +124,44 @@ static void add_score_gradients(const pe_tile *tile, const pe_gradient_call *g,
 
 /* --------------------------------------------------------------------- one block --- */
 
+/* s_far = the gradients of those scores that a variant made, 0 elsewhere. */
+static const float *own_gradients(const pe_tile *tile, int variant)
+{
+    const int64_t group = tile->call->plan->group, begin = tile->row_begin;
+    memset(tile->s_far + begin * PE_KEY_BLOCK, 0,
+           (size_t)((tile->row_end - begin) * PE_KEY_BLOCK) * sizeof(float));
+    for (int64_t r = begin; r < tile->row_end && r < tile->rows; r++) {
+        const int64_t at = r * PE_KEY_BLOCK;
+        int64_t first, end;
+        pe_tile_own(tile, variant, r / group, &first, &end);
+        memcpy(tile->s_far + at + first, tile->ds + at + first,
+               (size_t)(end - first) * sizeof(float));
+    }
+    return tile->s_far;
+}
+
+/* Gradients of queries and keys as a variant turned them. */
+static void add_dot_gradients(const pe_tile *tile, const pe_gradient_call *g,
+                              int variant)
+{
+    const pe_attention *plan = tile->call->plan;
+    const int64_t begin = tile->row_begin, rows = tile->row_end - begin;
+    const int64_t pad = plan->k_pad;
+    const pe_share share = pe_tile_share(tile, variant);
+    if (share == PE_SHARE_NONE)
+        return;
+    const float *ds = begin * PE_KEY_BLOCK +
+                      (share == PE_SHARE_ALL ? tile->ds : own_gradients(tile, variant));
+    if (g->grads.dk != NULL)
+        plan->kernels->multiply(PE_KEY_BLOCK, pad, rows, ds, 1, PE_KEY_BLOCK,
+                                tile->q[variant] + begin * pad, pad,
+                                tile->dk[variant] + tile->key * pad, pad, 1);
+    if (g->grads.dq != NULL)
+        plan->kernels->multiply(rows, pad, PE_KEY_BLOCK, ds, PE_KEY_BLOCK, 1,
+                                pe_tile_key_rows(tile, variant), pad,
+                                tile->dq[variant] + begin * pad, pad, 1);
+}
+
 static void block_gradients(pe_tile *tile, const pe_gradient_call *g, int64_t document)
 {
     const pe_attention *plan = tile->call->plan;
@@ -145,46 +186,62 @@ static void block_gradients(pe_tile *tile, const pe_gradient_call *g, int64_t do
     if (g->grads.dv != NULL)
         k->multiply(PE_KEY_BLOCK, plan->v_pad, rows, s, 1, PE_KEY_BLOCK, dout,
                     plan->v_pad, tile->dv + tile->key * plan->v_pad, plan->v_pad, 1);
-    if (g->grads.dk != NULL)
-        k->multiply(PE_KEY_BLOCK, plan->k_pad, rows, ds, 1, PE_KEY_BLOCK,
-                    tile->q[0] + begin * plan->k_pad, plan->k_pad,
-                    tile->dk + tile->key * plan->k_pad, plan->k_pad, 1);
-    if (g->grads.dq != NULL)
-        k->multiply(rows, plan->k_pad, PE_KEY_BLOCK, ds, PE_KEY_BLOCK, 1,
-                    tile->key_rows, plan->k_pad, tile->dq + begin * plan->k_pad,
-                    plan->k_pad, 1);
+    for (int v = 0; v < tile->call->variants; v++)
+        add_dot_gradients(tile, g, v);
 }
 
 /* ------------------------------------------------------------------------- stores --- */
 
-/* The rotation was the first thing on the way in: its transpose is the last on the way
- * out. */
-static void store_turned(pe_tile *tile, const pe_tensor *out, const pe_rope *rope,
-                         const pe_positions *at, int64_t token, int64_t head,
-                         const float *x)
+/* A token of q or k. */
+typedef struct {
+    const pe_tensor *out;
+    const pe_rope *rope;
+    int64_t token, head;
+    int of_query;
+} whose;
+
+static const pe_positions *positions_of(const pe_call *call, int variant, int of_query)
 {
-    pe_row_buffer buffer;
+    if (variant == 0)
+        return of_query ? call->args.q_at : call->args.k_at;
+    const pe_far *rule = &call->args.far_rules[variant - 1];
+    return of_query ? rule->q_at : rule->k_at;
+}
+
+/* The rotation was the first thing on the way in: its transpose is the last on the way
+ * out.  Each variant has its own, of gradients[variant][row] times factor. */
+static void store_turned(pe_tile *tile, const whose *w, float *const *gradients,
+                         int64_t row, float factor)
+{
+    const pe_attention *plan = tile->call->plan;
+    float *sum = tile->raw_keys;
     int64_t element;
-    if (!pe_tensor_at(out, tile->doc.b, token, head, &element))
+    if (!pe_tensor_at(w->out, tile->doc.b, w->token, w->head, &element))
         return;
-    const pe_turning turning = pe_turn_make(rope, at, tile->doc.b, token, &buffer);
-    pe_turn_back(&turning, out->dim, x, tile->turned);
-    pe_vector_store(out, element, 0, out->dim, tile->turned);
+    for (int v = 0; v < tile->call->variants; v++) {
+        float *x = gradients[v] + row * plan->k_pad;
+        pe_row_buffer buffer;
+        const pe_turning turning =
+            pe_turn_make(w->rope, positions_of(tile->call, v, w->of_query), tile->doc.b,
+                         w->token, &buffer);
+        plan->kernels->scale(x, factor, plan->k_pad);
+        pe_turn_back(&turning, w->out->dim, x, v == 0 ? sum : tile->turned);
+        for (int64_t d = 0; v > 0 && d < w->out->dim; d++)
+            sum[d] += tile->turned[d];
+    }
+    pe_vector_store(w->out, element, 0, w->out->dim, sum);
 }
 
 static void store_queries(pe_tile *tile, const pe_gradient_call *g)
 {
-    const pe_attention *plan = tile->call->plan;
+    const pe_call *call = tile->call;
     for (int64_t r = 0; r < tile->rows && g->grads.dq != NULL; r++) {
-        double scale = plan->spec.scale;
-        float *dq = tile->dq + r * plan->k_pad;
-        if (tile->call->temperatures != NULL)
-            scale *=
-                (double)tile->call
-                    ->temperatures[tile->doc.b * tile->call->q_len + token_of(tile, r)];
-        plan->kernels->scale(dq, (float)scale, plan->k_pad);
-        store_turned(tile, g->grads.dq, plan->spec.q_rope, tile->call->args.q_at,
-                     token_of(tile, r), head_of(tile, r), dq);
+        const whose w = {g->grads.dq, call->plan->spec.q_rope, token_of(tile, r),
+                         head_of(tile, r), 1};
+        double scale = call->plan->spec.scale;
+        if (call->temperatures != NULL)
+            scale *= (double)call->temperatures[tile->doc.b * call->q_len + w.token];
+        store_turned(tile, &w, tile->dq, r, (float)scale);
     }
 }
 
@@ -192,18 +249,15 @@ static void store_queries(pe_tile *tile, const pe_gradient_call *g)
 static void store_keys(pe_tile *tile, const pe_gradient_call *g)
 {
     const pe_attention *plan = tile->call->plan;
+    const float factor = plan->spec.softcap == 0 ? (float)PE_LN2 : 1;
     for (int64_t j = 0; j < tile->doc.k_len; j++) {
-        const int64_t token = tile->doc.k0 + j;
-        float *dk = tile->dk + j * plan->k_pad;
+        const whose w = {g->grads.dk, plan->spec.k_rope, tile->doc.k0 + j,
+                         tile->kv_head, 0};
         int64_t element;
-        if (g->grads.dk != NULL) {
-            if (plan->spec.softcap == 0)
-                plan->kernels->scale(dk, (float)PE_LN2, plan->k_pad);
-            store_turned(tile, g->grads.dk, plan->spec.k_rope, tile->call->args.k_at,
-                         token, tile->kv_head, dk);
-        }
+        if (g->grads.dk != NULL)
+            store_turned(tile, &w, tile->dk, j, factor);
         if (g->grads.dv != NULL &&
-            pe_tensor_at(g->grads.dv, tile->doc.b, token, tile->kv_head, &element))
+            pe_tensor_at(g->grads.dv, tile->doc.b, w.token, tile->kv_head, &element))
             pe_vector_store(g->grads.dv, element, 0, plan->spec.v_head_dim,
                             tile->dv + j * plan->v_pad);
     }
@@ -235,7 +289,8 @@ void pe_gradient_heads(void *arg, int32_t worker, int64_t begin, int64_t end)
         const pe_document doc = pe_call_document(call, index);
         const int64_t keys =
             (doc.k_len + PE_KEY_BLOCK - 1) / PE_KEY_BLOCK * PE_KEY_BLOCK;
-        memset(tile.dk, 0, (size_t)(keys * plan->k_pad) * sizeof(float));
+        for (int v = 0; v < call->variants; v++)
+            memset(tile.dk[v], 0, (size_t)(keys * plan->k_pad) * sizeof(float));
         memset(tile.dv, 0, (size_t)(keys * plan->v_pad) * sizeof(float));
         tile.doc = doc;
         tile.kv_head = i % plan->spec.num_kv_heads;

@@ -18,15 +18,17 @@ static void place_gradients(pe_tile *tile, const pe_call *call, pe_scratch *scra
     const int64_t blocks = (call->k_len + PE_KEY_BLOCK - 1) / PE_KEY_BLOCK;
     const size_t f = sizeof(float);
     tile->dout = pe_scratch_take(scratch, rows * plan->v_pad, f);
-    tile->dq = pe_scratch_take(scratch, rows * plan->k_pad, f);
+    for (int v = 0; v < call->variants; v++) {
+        tile->dq[v] = pe_scratch_take(scratch, rows * plan->k_pad, f);
+        tile->dk[v] = pe_scratch_take(scratch, blocks * plan->k_pad, f * PE_KEY_BLOCK);
+    }
     tile->ds = pe_scratch_take(scratch, rows * PE_KEY_BLOCK, f);
     if (plan->spec.softcap > 0)
         tile->cap_slopes = pe_scratch_take(scratch, rows * PE_KEY_BLOCK, f);
     tile->delta = pe_scratch_take(scratch, rows, f);
-    tile->dk = pe_scratch_take(scratch, blocks * plan->k_pad, f * PE_KEY_BLOCK);
     tile->dv = pe_scratch_take(scratch, blocks * plan->v_pad, f * PE_KEY_BLOCK);
-    tile->slot_key_rows =
-        pe_scratch_take(scratch, slots * plan->k_pad, f * PE_KEY_BLOCK);
+    tile->slot_key_rows = pe_scratch_take(scratch, slots * call->variants * plan->k_pad,
+                                          f * PE_KEY_BLOCK);
     tile->slot_value_columns =
         pe_scratch_take(scratch, slots * plan->v_pad, f * PE_KEY_BLOCK);
 }
@@ -159,6 +161,37 @@ static void see_far(pe_tile *tile, int64_t i, int64_t place)
             : unit > tile->doc.k_len ? tile->doc.k_len
                                      : clamp(unit * rule->unit, 0, tile->doc.k_len);
     }
+}
+
+void pe_tile_own(const pe_tile *tile, int variant, int64_t i, int64_t *begin,
+                 int64_t *end)
+{
+    const pe_call *call = tile->call;
+    int64_t low = 0, high = tile->num_keys;
+    for (int v = 1; v < call->variants; v++) {
+        const int64_t far_end =
+            clamp(tile->far_end[(v - 1) * call->tile_tokens + i] - tile->key, 0, high);
+        if (v == variant)
+            high = far_end;
+        else if (v > variant)
+            low = low > far_end ? low : far_end;
+    }
+    *begin = low < high ? low : high;
+    *end = high;
+}
+
+pe_share pe_tile_share(const pe_tile *tile, int variant)
+{
+    const int64_t group = tile->call->plan->group;
+    const int64_t rows = tile->row_end < tile->rows ? tile->row_end : tile->rows;
+    int none = 1, all = 1;
+    for (int64_t i = tile->row_begin / group; i * group < rows; i++) {
+        int64_t begin, end;
+        pe_tile_own(tile, variant, i, &begin, &end);
+        none &= begin == end;
+        all &= begin == 0 && end == tile->num_keys;
+    }
+    return none ? PE_SHARE_NONE : all ? PE_SHARE_ALL : PE_SHARE_SOME;
 }
 
 /* -------------------------------------------------------------------- queries --- */

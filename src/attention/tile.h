@@ -52,18 +52,19 @@ typedef struct {
 
     /* Gradients. */
     float *dout;                /* [tile_rows][v_pad] */
-    float *dq;                  /* [tile_rows][k_pad] */
+    float *dq[PE_MAX_VARIANTS]; /* [tile_rows][k_pad] */
     float *ds, *cap_slopes;     /* [tile_rows][PE_KEY_BLOCK] */
     float *delta;               /* [tile_rows]: dout . out */
-    float *dk, *dv;             /* [keys of a document, whole blocks][k_pad], [v_pad] */
-    const float *key_rows;      /* of the block: [PE_KEY_BLOCK][k_pad] */
+    float *dk[PE_MAX_VARIANTS]; /* [keys of a document, whole blocks][k_pad] */
+    float *dv;                  /* the same, [v_pad] */
     const float *value_columns; /* of the block: [v_pad][PE_KEY_BLOCK] */
 
     /* Packed blocks, by first key modulo num_slots. */
     pe_slot_tag *key_tags, *value_tags;
     uint64_t *slot_absent, *slot_value_absent;
     unsigned char *slot_finite;
-    float *slot_key_rows, *slot_value_columns; /* gradients */
+    float *slot_key_rows;      /* gradients: [slots][variants][PE_KEY_BLOCK][k_pad] */
+    float *slot_value_columns; /* gradients */
     float *key_panels,
         *value_panels; /* [slots][variants][k_pad][64], [slots][64][v_pad] */
     int64_t visited, skipped;
@@ -96,6 +97,19 @@ void pe_tile_positions(pe_tile *tile);
 
 /* Token of k that key j of the block in hand is. */
 int64_t pe_tile_key_token(const pe_tile *tile, int64_t j);
+
+/* Keys [*begin, *end) of the block in hand stand where variant says for token i: the
+ * last rule that applies wins. */
+void pe_tile_own(const pe_tile *tile, int variant, int64_t i, int64_t *begin,
+                 int64_t *end);
+
+/* How much of the block follows a variant, over the rows that see the block. */
+typedef enum { PE_SHARE_NONE, PE_SHARE_SOME, PE_SHARE_ALL } pe_share;
+pe_share pe_tile_share(const pe_tile *tile, int variant);
+
+/* Gradients: the block's keys as a variant turns them, [PE_KEY_BLOCK][k_pad], once it
+ * has been scored. */
+const float *pe_tile_key_rows(const pe_tile *tile, int variant);
 
 /* extra = what the softmax loop does not compute itself, in log2 units. */
 void pe_tile_fill_extra(pe_tile *tile);

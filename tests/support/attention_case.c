@@ -40,26 +40,37 @@ static double *turned(const test_box *box, const pe_rope *rope, const pe_positio
     return out;
 }
 
-static int is_far(const attention_case *c, int64_t b, int64_t i, int64_t j)
+/* Places of query i and key j among the keys of their document. */
+static void places(const ref_attention *ref, int64_t b, int64_t i, int64_t j, double *q,
+                   double *k)
 {
-    const ref_attention *ref = &c->ref;
-    const int64_t unit = c->far_rule.unit;
-    int64_t q, k = j;
+    int64_t place, key = j;
 
-    if (c->args.num_far_rules == 0)
-        return 0;
     if (ref->num_seqs > 0) {
         int32_t s = 0;
         while (s < ref->num_seqs - 1 && i >= ref->q_cu[s + 1])
             s++;
-        q = ref->k_cu[s + 1] - ref->k_cu[s] - (ref->q_cu[s + 1] - ref->q_cu[s]) + i -
-            ref->q_cu[s];
-        k = j - ref->k_cu[s];
+        place = ref->k_cu[s + 1] - ref->k_cu[s] - (ref->q_cu[s + 1] - ref->q_cu[s]) +
+                i - ref->q_cu[s];
+        key = j - ref->k_cu[s];
     } else {
-        q = (ref->k_lens != NULL ? ref->k_lens[b] : ref->k_len) - ref->q_len + i;
+        place = (ref->k_lens != NULL ? ref->k_lens[b] : ref->k_len) - ref->q_len + i;
     }
-    return floor((double)q / (double)unit) - floor((double)k / (double)unit) >=
-           (double)c->far_rule.from;
+    *q = (double)place;
+    *k = (double)key;
+}
+
+int attention_case_variant(const attention_case *c, int64_t b, int64_t i, int64_t j)
+{
+    double q, k;
+
+    places(&c->ref, b, i, j, &q, &k);
+    for (int64_t n = c->args.num_far_rules - 1; n >= 0; n--) {
+        const double unit = (double)c->far_rules[n].unit;
+        if (floor(q / unit) - floor(k / unit) >= (double)c->far_rules[n].from)
+            return (int)n + 1;
+    }
+    return 0;
 }
 
 static void solve_dots(attention_case *c)
@@ -67,25 +78,27 @@ static void solve_dots(attention_case *c)
     const ref_attention *ref = &c->ref;
     const int64_t dim = c->spec.head_dim, group = ref->heads / ref->kv_heads;
 
-    c->q_turned = turned(&c->q, c->q_rope, &c->q_at);
-    c->k_turned = turned(&c->k, c->k_rope, &c->k_at);
-    c->q_far = turned(&c->q, c->q_rope, &c->far_q_at);
-    c->k_far = turned(&c->k, c->k_rope, &c->far_k_at);
+    for (int v = 0; v <= CASE_FAR_RULES; v++) {
+        c->q_turned[v] =
+            turned(&c->q, c->q_rope, v > 0 ? &c->far_q_at[v - 1] : &c->q_at);
+        c->k_turned[v] =
+            turned(&c->k, c->k_rope, v > 0 ? &c->far_k_at[v - 1] : &c->k_at);
+    }
     int64_t n = 0;
     for (int64_t b = 0; b < ref->batch; b++)
         for (int64_t h = 0; h < ref->heads; h++)
             for (int64_t i = 0; i < ref->q_len; i++)
                 for (int64_t j = 0; j < ref->k_len; j++, n++) {
-                    const int far = is_far(c, b, i, j);
-                    const int64_t q = ((b * ref->heads + h) * ref->q_len + i) * dim;
-                    const int64_t k =
+                    const int v = attention_case_variant(c, b, i, j);
+                    const double *q =
+                        c->q_turned[v] + ((b * ref->heads + h) * ref->q_len + i) * dim;
+                    const double *k =
+                        c->k_turned[v] +
                         ((b * ref->kv_heads + h / group) * ref->k_len + j) * dim;
                     double sum = 0, size = 0;
                     for (int64_t d = 0; d < dim; d++) {
-                        const double product = (far ? c->q_far : c->q_turned)[q + d] *
-                                               (far ? c->k_far : c->k_turned)[k + d];
-                        sum += product;
-                        size += fabs(product);
+                        sum += q[d] * k[d];
+                        size += fabs(q[d] * k[d]);
                     }
                     c->dots[n] = sum;
                     if (c->factors != NULL)
@@ -270,13 +283,20 @@ void attention_case_init(attention_case *c, uint64_t seed, int flags)
 
 void attention_case_free(attention_case *c)
 {
-    void *const arrays[] = {
-        c->bias_sizes, c->q_ids,    c->k_ids,    c->far_q,     c->far_k,
-        c->k_lens,     c->q_cu,     c->k_cu,     c->sinks,     c->lse,
-        c->norms,      c->scores,   c->dots,     c->biases,    c->values,
-        c->factors,    c->probs,    c->exact,    c->exact_lse, c->absent,
-        c->work,       c->q_turned, c->k_turned, c->q_far,     c->k_far};
+    void *const arrays[] = {c->bias_sizes, c->q_ids,   c->k_ids, c->k_lens,
+                            c->q_cu,       c->k_cu,    c->sinks, c->lse,
+                            c->norms,      c->scores,  c->dots,  c->biases,
+                            c->values,     c->factors, c->probs, c->exact,
+                            c->exact_lse,  c->absent,  c->work};
 
+    for (int v = 0; v <= CASE_FAR_RULES; v++) {
+        free(c->q_turned[v]);
+        free(c->k_turned[v]);
+    }
+    for (int v = 0; v < CASE_FAR_RULES; v++) {
+        free(c->far_q[v]);
+        free(c->far_k[v]);
+    }
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         free(arrays[i]);
     pe_rope_destroy(c->q_rope);

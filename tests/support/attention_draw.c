@@ -120,24 +120,28 @@ static void draw_positions(attention_case *c)
 
     c->q_ids = case_array(ref->batch * ref->q_len, sizeof *c->q_ids);
     c->k_ids = case_array(ref->batch * ref->k_len, sizeof *c->k_ids);
-    c->far_q = case_array(ref->batch * ref->q_len, sizeof *c->far_q);
-    c->far_k = case_array(ref->batch * ref->k_len, sizeof *c->far_k);
+    for (int f = 0; f < CASE_FAR_RULES; f++) {
+        c->far_q[f] = case_array(ref->batch * ref->q_len, sizeof(int64_t));
+        c->far_k[f] = case_array(ref->batch * ref->k_len, sizeof(int64_t));
+        c->far_q_at[f] = (pe_positions){.ids = c->far_q[f], .batch_stride = ref->q_len};
+        c->far_k_at[f] = (pe_positions){.ids = c->far_k[f], .batch_stride = ref->k_len};
+    }
     for (int64_t b = 0; b < ref->batch; b++) {
         for (int64_t i = 0; i < ref->q_len; i++) {
             int64_t place = ref->k_len - ref->q_len + i;
             place = (place < 0 ? 0 : place) * step + base + b;
             c->q_ids[b * ref->q_len + i] = place;
-            c->far_q[b * ref->q_len + i] = place / 4 + 7;
+            c->far_q[0][b * ref->q_len + i] = place / 4 + 7;
+            c->far_q[1][b * ref->q_len + i] = place / 9 + 30;
         }
         for (int64_t j = 0; j < ref->k_len; j++) {
             c->k_ids[b * ref->k_len + j] = j * step + base;
-            c->far_k[b * ref->k_len + j] = (j * step + base) / 4;
+            c->far_k[0][b * ref->k_len + j] = (j * step + base) / 4;
+            c->far_k[1][b * ref->k_len + j] = (j * step + base) / 9;
         }
     }
     c->q_at = (pe_positions){.ids = c->q_ids, .batch_stride = ref->q_len};
     c->k_at = (pe_positions){.ids = c->k_ids, .batch_stride = ref->k_len};
-    c->far_q_at = (pe_positions){.ids = c->far_q, .batch_stride = ref->q_len};
-    c->far_k_at = (pe_positions){.ids = c->far_k, .batch_stride = ref->k_len};
 }
 
 static void draw_ropes(attention_case *c, int flags)
@@ -150,7 +154,7 @@ static void draw_ropes(attention_case *c, int flags)
                          .pairs = {.pairing = (pe_pairing)test_rng_int(r, 1, 2)},
                          .freqs = {.rope_theta = 10000}};
 
-    if (s->head_dim % 2 != 0 || case_chance(r, 40))
+    if (s->head_dim % 2 != 0 || (!(flags & CASE_FAR) && case_chance(r, 40)))
         return;
     if (case_chance(r, 30) && s->head_dim >= 8)
         rope.pairs = (pe_pairs){.pairing = PE_INTERLEAVED,
@@ -170,19 +174,20 @@ static void draw_ropes(attention_case *c, int flags)
     case_must(pe_rope_create(&c->q_rope, &rope, NULL, &error), &error);
     s->q_rope = c->q_rope;
     case_note(c, "q_rope");
-    if (case_chance(r, 30))
+    if (!(flags & CASE_FAR) && case_chance(r, 30))
         return;
     case_must(pe_rope_create(&c->k_rope, &rope, NULL, &error), &error);
     s->k_rope = c->k_rope;
     case_note(c, "k_rope");
-    if (!(flags & CASE_NO_FAR) && case_chance(r, 30)) {
-        c->far_rule = (pe_far){.unit = test_rng_int(r, 1, 9),
-                               .from = test_rng_int(r, 0, 40),
-                               .q_at = &c->far_q_at,
-                               .k_at = &c->far_k_at};
-        c->args.far_rules = &c->far_rule;
-        c->args.num_far_rules = 1;
-        case_note(c, "far");
+    if (!(flags & CASE_NO_FAR) && case_chance(r, flags & CASE_FAR ? 100 : 30)) {
+        c->args.far_rules = c->far_rules;
+        c->args.num_far_rules = test_rng_int(r, 1, CASE_FAR_RULES);
+        for (int f = 0; f < CASE_FAR_RULES; f++)
+            c->far_rules[f] = (pe_far){.unit = test_rng_int(r, 1, 9),
+                                       .from = test_rng_int(r, 0, 40),
+                                       .q_at = &c->far_q_at[f],
+                                       .k_at = &c->far_k_at[f]};
+        case_note(c, c->args.num_far_rules > 1 ? "far far" : "far");
     }
 }
 

@@ -53,7 +53,7 @@ static int64_t count_of(const pe_tensor *x)
 static void set_up(struct gradients *g, uint64_t seed, int flags)
 {
     *g = (struct gradients){.nq = 0};
-    attention_case_init(&g->c, seed, flags | CASE_NO_FAR | CASE_NO_SCORES);
+    attention_case_init(&g->c, seed, flags | CASE_NO_SCORES);
     attention_case *c = &g->c;
     const ref_attention *ref = &c->ref;
     g->nq = count_of(&c->q.t);
@@ -148,11 +148,42 @@ static void turn_back(const pe_rope *rope, const pe_positions *at,
     free(flat);
 }
 
-static void solve(struct gradients *g)
+/* dq and dk of the pairs that stand where variant v says. */
+static void solve_variant(struct gradients *g, int v)
 {
     const attention_case *c = &g->c;
     const ref_attention *ref = &c->ref;
     const int64_t dim = c->spec.head_dim, group = ref->heads / ref->kv_heads;
+    double *dq = new_array(g->nq, sizeof *dq), *dk = new_array(g->nk, sizeof *dk);
+    int64_t n = 0;
+
+    for (int64_t b = 0; b < ref->batch; b++)
+        for (int64_t h = 0; h < ref->heads; h++)
+            for (int64_t i = 0; i < ref->q_len; i++)
+                for (int64_t j = 0; j < ref->k_len; j++, n++) {
+                    const int64_t q = ((b * ref->heads + h) * ref->q_len + i) * dim;
+                    const int64_t k =
+                        ((b * ref->kv_heads + h / group) * ref->k_len + j) * dim;
+                    for (int64_t d = 0;
+                         attention_case_variant(c, b, i, j) == v && d < dim; d++) {
+                        dq[q + d] += g->ddots[n] * c->k_turned[v][k + d];
+                        dk[k + d] += g->ddots[n] * c->q_turned[v][q + d];
+                    }
+                }
+    turn_back(c->q_rope, v > 0 ? &c->far_q_at[v - 1] : &c->q_at, &c->q.t, dq);
+    turn_back(c->k_rope, v > 0 ? &c->far_k_at[v - 1] : &c->k_at, &c->k.t, dk);
+    for (int64_t i = 0; i < g->nq; i++)
+        g->dq_exact[i] += dq[i];
+    for (int64_t i = 0; i < g->nk; i++)
+        g->dk_exact[i] += dk[i];
+    free(dq);
+    free(dk);
+}
+
+static void solve(struct gradients *g)
+{
+    const attention_case *c = &g->c;
+    const ref_attention *ref = &c->ref;
     const int64_t rows = ref->batch * ref->heads * ref->q_len;
 
     g->dout_exact = new_array(rows * ref->v_dim, sizeof(double));
@@ -166,21 +197,8 @@ static void solve(struct gradients *g)
     g->dk_exact = new_array(g->nk, sizeof(double));
     ref_attention_backward(ref, c->probs, c->exact, c->exact_lse, g->dout_exact,
                            g->dscores, g->ddots, g->dv_exact, g->dsinks_exact);
-    int64_t n = 0;
-    for (int64_t b = 0; b < ref->batch; b++)
-        for (int64_t h = 0; h < ref->heads; h++)
-            for (int64_t i = 0; i < ref->q_len; i++)
-                for (int64_t j = 0; j < ref->k_len; j++, n++) {
-                    const int64_t q = ((b * ref->heads + h) * ref->q_len + i) * dim;
-                    const int64_t k =
-                        ((b * ref->kv_heads + h / group) * ref->k_len + j) * dim;
-                    for (int64_t d = 0; d < dim; d++) {
-                        g->dq_exact[q + d] += g->ddots[n] * c->k_turned[k + d];
-                        g->dk_exact[k + d] += g->ddots[n] * c->q_turned[q + d];
-                    }
-                }
-    turn_back(c->q_rope, &c->q_at, &c->q.t, g->dq_exact);
-    turn_back(c->k_rope, &c->k_at, &c->k.t, g->dk_exact);
+    for (int v = 0; v <= (int)c->args.num_far_rules; v++)
+        solve_variant(g, v);
 }
 
 static const char *compare(struct gradients *g, const char *what, const float *got,
@@ -316,6 +334,14 @@ static void test_mixed_dtypes(void **state)
     check_all(0, 1000, 60);
 }
 
+/* Self-Extend, ReRoPE (one rule) and dual chunk attention (two). */
+static void test_far_rules(void **state)
+{
+    (void)state;
+    check_all(CASE_PLAIN_DTYPES | CASE_FAR, 2000, 100);
+    check_all(CASE_FAR, 3000, 40);
+}
+
 /* Four threads, in any order, give the bits of one. */
 static void test_threads(void **state)
 {
@@ -323,8 +349,9 @@ static void test_threads(void **state)
     static struct gradients one, four;
     const pe_env env = {.struct_size = sizeof env, .executor = test_executor_threads};
     for (uint64_t seed = 1; seed <= 25; seed++) {
-        set_up(&one, seed, 0);
-        set_up(&four, seed, 0);
+        const int flags = seed % 2 ? 0 : CASE_FAR;
+        set_up(&one, seed, flags);
+        set_up(&four, seed, flags);
         assert_null(run_backward(&one, PE_ISA_AUTO, NULL));
         assert_null(run_backward(&four, PE_ISA_AUTO, &env));
         assert_memory_equal(one.dq, four.dq, (size_t)one.nq * sizeof(float));
@@ -396,12 +423,111 @@ static void test_central_differences(void **state)
     }
 }
 
+/* What moving element d of query (b, h, i), or of key (b, h, j), by one does to each
+ * vector that it is turned into: a column of the rotation. */
+static void column(const attention_case *c, int of_query, int v, int64_t b, int64_t t,
+                   int64_t d, double *out)
+{
+    const pe_tensor *x = of_query ? &c->q.t : &c->k.t;
+    const pe_rope *rope = of_query ? c->q_rope : c->k_rope;
+    const pe_positions *at = v == 0     ? (of_query ? &c->q_at : &c->k_at)
+                             : of_query ? &c->far_q_at[v - 1]
+                                        : &c->far_k_at[v - 1];
+    pe_positions one = {.start = at->ids[b * x->seq_len + t]};
+    float unit[128] = {0};
+    pe_tensor row;
+
+    unit[d] = 1;
+    pe_tensor_bshd(&row, PE_F32, unit, 1, 1, 1, x->dim);
+    assert_int_equal(pe_rope_apply(rope, &one, &row, &row, NULL), PE_OK);
+    for (int64_t e = 0; e < x->dim; e++)
+        out[e] = (double)unit[e];
+}
+
+/* dots += step times what one element of one vector does to them. */
+static void nudge(const attention_case *c, int of_query, int64_t b, int64_t head,
+                  int64_t t, int64_t d, double step)
+{
+    const ref_attention *ref = &c->ref;
+    const int64_t dim = c->spec.head_dim, group = ref->heads / ref->kv_heads;
+    double columns[1 + CASE_FAR_RULES][128];
+
+    for (int v = 0; v <= CASE_FAR_RULES; v++)
+        column(c, of_query, v, b, t, d, columns[v]);
+    for (int64_t h = 0; h < ref->heads; h++)
+        for (int64_t i = 0; i < ref->q_len; i++)
+            for (int64_t j = 0; j < ref->k_len; j++) {
+                const int v = attention_case_variant(c, b, i, j);
+                const double *other =
+                    of_query
+                        ? c->k_turned[v] +
+                              ((b * ref->kv_heads + h / group) * ref->k_len + j) * dim
+                        : c->q_turned[v] +
+                              ((b * ref->heads + h) * ref->q_len + i) * dim;
+                double dot = 0;
+                if (of_query ? h != head || i != t : h / group != head || j != t)
+                    continue;
+                for (int64_t e = 0; e < dim; e++)
+                    dot += columns[v][e] * other[e];
+                c->dots[((b * ref->heads + h) * ref->q_len + i) * ref->k_len + j] +=
+                    step * dot;
+            }
+}
+
+/* The textbook's gradients with respect to queries and keys as given, through every
+ * position they stand at. */
+static void test_central_differences_of_inputs(void **state)
+{
+    (void)state;
+    static struct gradients g;
+    int64_t far = 0;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        set_up(&g, seed, CASE_PLAIN_DTYPES | CASE_FAR);
+        solve(&g);
+        const ref_attention *ref = &g.c.ref;
+        const int64_t rows = ref->batch * ref->heads * ref->q_len;
+        const int64_t dim = g.c.spec.head_dim;
+        double *probs = new_array(g.ns, sizeof *probs);
+        double *out = new_array(rows * ref->v_dim, sizeof *out);
+        double *lse = new_array(rows, sizeof *lse);
+        for (int i = 0; i < 20 && g.c.k_rope != NULL && g.ns > 0; i++) {
+            const int of_query = i % 2;
+            const int64_t heads = of_query ? ref->heads : ref->kv_heads;
+            const int64_t len = of_query ? ref->q_len : ref->k_len;
+            const int64_t b = test_rng_int(&g.c.rng, 0, ref->batch - 1);
+            const int64_t h = test_rng_int(&g.c.rng, 0, heads - 1);
+            const int64_t t = test_rng_int(&g.c.rng, 0, len - 1);
+            const int64_t d = test_rng_int(&g.c.rng, 0, dim - 1);
+            const double step = 1e-5;
+            const double exact =
+                (of_query ? g.dq_exact
+                          : g.dk_exact)[((b * heads + h) * len + t) * dim + d];
+            nudge(&g.c, of_query, b, h, t, d, step);
+            const double above = loss(ref, g.dout_exact, probs, out, lse);
+            nudge(&g.c, of_query, b, h, t, d, -2 * step);
+            const double below = loss(ref, g.dout_exact, probs, out, lse);
+            nudge(&g.c, of_query, b, h, t, d, step);
+            const double slope = (above - below) / (2 * step);
+            /* dq and dk went back through a rotation of floats. */
+            assert_true(fabs(slope - exact) <= 1e-6 * fmax(1, fabs(slope)));
+            far += exact != 0 && g.c.args.num_far_rules > 0;
+        }
+        free(probs);
+        free(out);
+        free(lse);
+        tear_down(&g);
+    }
+    assert_true(far > 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_central_differences),
         cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_central_differences_of_inputs),
         cmocka_unit_test(test_mixed_dtypes),
+        cmocka_unit_test(test_far_rules),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

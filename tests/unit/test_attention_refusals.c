@@ -224,7 +224,7 @@ CHANGE(dbias, c->grads.dbias[1] = c->dbias)
 CHANGE(dsinks, c->grads.dsinks = c->dsinks)
 CHANGE(dmask, c->grads.dmask = &c->mask)
 CHANGE(reserved, c->grads.reserved = 1)
-CHANGE(back_far, c->args.far_rules = &c->far_rule; c->args.num_far_rules = 1)
+CHANGE(back_far, c->args.far_rules = &c->far_rule; c->args.num_far_rules = -1)
 
 static const struct wrong backs[] = {
     {"lse is NULL", PE_E_ARGUMENT, no_lse},
@@ -235,7 +235,7 @@ static const struct wrong backs[] = {
     {"dsinks is set", PE_E_ARGUMENT, dsinks},
     {"dmask is set", PE_E_ARGUMENT, dmask},
     {"reserved is 1", PE_E_ARGUMENT, reserved},
-    {"num_far_rules is 1", PE_E_UNSUPPORTED, back_far},
+    {"num_far_rules is -1", PE_E_LIMIT, back_far},
     {"workspace_size is 100", PE_E_WORKSPACE, small_work},
 };
 
