@@ -92,6 +92,12 @@ static int has_rope(const lab_config *config)
     return 0;
 }
 
+static int is_extended(const lab_config *config)
+{
+    return config->extension.type != LAB_MODE_BASE &&
+           config->extension.type != LAB_MODE_INTERP;
+}
+
 pe_status lab_mode_check(const lab_mode *mode, const lab_config *config,
                          pe_error *error)
 {
@@ -125,6 +131,11 @@ pe_status lab_mode_check(const lab_mode *mode, const lab_config *config,
         return lab_fail(error, PE_E_ARGUMENT, "mode %s is for %s, which %.100s has not",
                         name, takes_sin ? "rope layers or a sin input" : "rope layers",
                         model);
+    if (is_extended(config))
+        return lab_fail(error, PE_E_ARGUMENT,
+                        "mode %s scales again what training at length %d has scaled; "
+                        "%.100s takes base or window",
+                        name, (int)config->length, model);
     if (is_learned)
         return lab_fail(
             error, PE_E_ARGUMENT,
@@ -153,12 +164,34 @@ static void fill_yarn(double *inv_freq, int32_t head_dim, double length, double 
     }
 }
 
+/* The mode that decides, and its s and L: those of training where that had scaled. */
+static const lab_mode *deciding(const lab_mode *mode, const lab_config *config,
+                                int64_t tokens, double *s, double *length)
+{
+    if (is_extended(config)) {
+        *length = config->first_length;
+        *s = config->length / *length;
+        return &config->extension;
+    }
+    *length = config->length;
+    *s = mode->fixed > 0 ? mode->fixed : (double)tokens / *length;
+    return mode;
+}
+
+double lab_mode_sin_stretch(const lab_mode *mode, const lab_config *config,
+                            int64_t tokens)
+{
+    double s, length;
+    const int is_pi = deciding(mode, config, tokens, &s, &length)->type == LAB_MODE_PI;
+    return is_pi && s > 1 ? s : 1;
+}
+
 void lab_mode_rope(const lab_mode *mode, const lab_config *config, int64_t tokens,
                    double *inv_freq, pe_rope_spec *out)
 {
+    double s, length;
+    mode = deciding(mode, config, tokens, &s, &length);
     const int32_t head_dim = config->width / config->heads;
-    const double s =
-        mode->fixed > 0 ? mode->fixed : (double)tokens / (double)config->length;
     *out = (pe_rope_spec){.struct_size = sizeof *out,
                           .head_dim = head_dim,
                           .table_len = tokens,
@@ -177,7 +210,7 @@ void lab_mode_rope(const lab_mode *mode, const lab_config *config, int64_t token
         out->freqs.factor = s * mode->times;
         break;
     case LAB_MODE_YARN:
-        fill_yarn(inv_freq, head_dim, (double)config->length, s, mode->beta);
+        fill_yarn(inv_freq, head_dim, length, s, mode->beta);
         out->freqs =
             (pe_freqs){.rope_type = PE_ROPE_CUSTOM,
                        .inv_freq = inv_freq,

@@ -13,32 +13,13 @@
  *     parts-bN             YaRN without that factor
  *     clamp, wrap, interp  learned: row min(i, L - 1), i mod L, or the table stretched
  *                          linearly with its ends kept (align_corners)
- * A learned table read past its end in any other mode is refused. */
+ * A learned table read past its end in any other mode is refused.  A model that was
+ * extended (config.h) has the frequencies of its extension in base and window; a mode
+ * that would scale them again is refused. */
 #ifndef POSENC_LAB_MODE_H
 #define POSENC_LAB_MODE_H
 
 #include "config.h"
-
-typedef int32_t lab_mode_type;
-enum {
-    LAB_MODE_BASE = 0,
-    LAB_MODE_WINDOW = 1,
-    LAB_MODE_PI = 2,
-    LAB_MODE_NTK = 3,
-    LAB_MODE_DYN = 4,
-    LAB_MODE_YARN = 5,
-    LAB_MODE_CLAMP = 6,
-    LAB_MODE_WRAP = 7,
-    LAB_MODE_INTERP = 8
-};
-
-typedef struct lab_mode {
-    lab_mode_type type;
-    int32_t no_temperature; /* parts-bN */
-    double times;           /* ntkxM; else 1 */
-    double fixed;           /* ntk@S; 0: T / L */
-    double beta;            /* yarn; 32 by default */
-} lab_mode;
 
 /* PE_E_ARGUMENT names the mode. */
 pe_status lab_mode_parse(lab_mode *out, const char *name, pe_error *error);
@@ -53,5 +34,9 @@ pe_status lab_mode_check(const lab_mode *mode, const lab_config *config,
  * made. */
 void lab_mode_rope(const lab_mode *mode, const lab_config *config, int64_t tokens,
                    double *inv_freq, pe_rope_spec *out);
+
+/* What a sin input's positions are divided by for T = tokens: s of PI, else 1. */
+double lab_mode_sin_stretch(const lab_mode *mode, const lab_config *config,
+                            int64_t tokens);
 
 #endif /* POSENC_LAB_MODE_H */

@@ -15,6 +15,10 @@ enum {
     LAB_STREAM_COPY = 3     /* the copy language */
 };
 
+/* One block of the published generator; the rest is made of it. */
+void lab_random_block(const uint32_t key[2], const uint32_t counter[4],
+                      uint32_t out[4]);
+
 uint64_t lab_random_bits(uint64_t seed, uint64_t stream, uint64_t counter);
 /* Uniform in [0, bound), without bias to 2^-64 of it; bound at least 1. */
 int64_t lab_random_below(uint64_t seed, uint64_t stream, uint64_t counter,
