@@ -59,11 +59,9 @@ static int out_of_memory(void)
     return cli_fail(CLI_FAILED, "out of memory");
 }
 
-static int read_input(attend_job *job, int i, const char *path, int32_t num_heads,
-                      int32_t head_dim)
+static int read_input(attend_job *job, int i, const char *path, int32_t num_heads)
 {
-    const cli_tensor_want want = {.head_dim = head_dim,
-                                  .num_heads = num_heads,
+    const cli_tensor_want want = {.num_heads = num_heads,
                                   .layout = job->args->layout,
                                   .is_bf16 = job->args->bf16};
     cli_tensor *t = &job->in[i];
@@ -104,15 +102,48 @@ static int open_positions(attend_job *job, int64_t last)
 static int read_inputs(attend_job *job, const char *const *paths)
 {
     const pe_model_info *info = pe_model_get_info(job->model.model);
-    int status = read_input(job, Q, paths[Q], info->num_heads, 0);
+    int status = read_input(job, Q, paths[Q], info->num_heads);
     if (status == CLI_DONE)
-        status =
-            read_input(job, K, paths[K], info->num_kv_heads, (int32_t)job->in[Q].dim);
+        status = read_input(job, K, paths[K], info->num_kv_heads);
     if (status == CLI_DONE)
-        status = read_input(job, V, paths[V], info->num_kv_heads, 0);
+        status = read_input(job, V, paths[V], info->num_kv_heads);
     return status;
 }
 
+static int fail_axis(const attend_job *job, int i, const char *what, int64_t value,
+                     int64_t wanted)
+{
+    static const char names[] = "qkv";
+    return cli_fail(CLI_FAILED, "%s (%c) has %s %lld, must be %lld as in %s",
+                    job->in[i].in.name, names[i], what, (long long)value,
+                    (long long)wanted, job->in[i == V ? K : Q].in.name);
+}
+
+/* Which file does not fit which. */
+static int check_shapes(const attend_job *job)
+{
+    const cli_tensor *q = &job->in[Q], *k = &job->in[K], *v = &job->in[V];
+    if (job->rope.plan != NULL && q->dim != job->rope.info->head_dim)
+        return cli_fail(CLI_FAILED, "%s: the last axis is %lld, must be head_dim (%d)",
+                        q->in.name, (long long)q->dim, (int)job->rope.info->head_dim);
+    if (k->dim != q->dim)
+        return fail_axis(job, K, "head_dim", k->dim, q->dim);
+    if (k->batch != q->batch)
+        return fail_axis(job, K, "batch", k->batch, q->batch);
+    if (v->batch != k->batch)
+        return fail_axis(job, V, "batch", v->batch, k->batch);
+    if (v->seq_len != k->seq_len)
+        return fail_axis(job, V, "seq_len", v->seq_len, k->seq_len);
+    if (v->num_heads != k->num_heads)
+        return fail_axis(job, V, "heads", v->num_heads, k->num_heads);
+    if (k->num_heads == 0 || q->num_heads % k->num_heads != 0)
+        return cli_fail(
+            CLI_FAILED, "%s has %lld heads, must be a multiple of those of %s (%lld)",
+            q->in.name, (long long)q->num_heads, k->in.name, (long long)k->num_heads);
+    return CLI_DONE;
+}
+
+/* What the library still refuses lies in the shape of q, not in the model. */
 static int create_plan(attend_job *job)
 {
     const attend_args *args = job->args;
@@ -132,7 +163,7 @@ static int create_plan(attend_job *job)
     pe_error error;
     return pe_attention_create(&job->plan, &spec, &env, &error) == PE_OK
                ? CLI_DONE
-               : cli_fail_with(job->model.name, &error);
+               : cli_fail_with(job->in[Q].in.name, &error);
 }
 
 static int compute(attend_job *job)
@@ -163,13 +194,13 @@ static int compute(attend_job *job)
         (job->args->scores != NULL && job->scores_data == NULL))
         return out_of_memory();
     if (pe_attention_workspace(job->plan, &args, &size, NULL, &error) != PE_OK)
-        return cli_fail_with(job->model.name, &error);
+        return cli_fail_with(job->in[Q].in.name, &error);
     job->work = aligned_alloc(64, (size + 63) / 64 * 64);
     if (job->work == NULL)
         return out_of_memory();
     return pe_attention_forward(job->plan, &args, job->work, size, &error) == PE_OK
                ? CLI_DONE
-               : cli_fail_with(job->model.name, &error);
+               : cli_fail_with(job->in[Q].in.name, &error);
 }
 
 static int write_file(const char *path, int32_t rank, const int64_t *shape,
@@ -234,6 +265,8 @@ static int attend(attend_job *job, const char *const *operands)
     if (status == CLI_DONE)
         status = open_positions(job, job->args->start + job->in[K].seq_len - 1);
     if (status == CLI_DONE)
+        status = check_shapes(job);
+    if (status == CLI_DONE)
         status = create_plan(job);
     if (status == CLI_DONE)
         status = compute(job);
@@ -264,8 +297,11 @@ static int run(int argc, char **argv)
         return status;
     if (args.output == NULL)
         return cli_fail(CLI_USAGE, "-o FILE.npy is missing: where to write");
-    if (args.scores != NULL && strcmp(args.scores, args.output) == 0)
-        return cli_fail(CLI_USAGE, "--output and --scores are both %s", args.output);
+    if (args.scores != NULL && cli_file_is_same(args.scores, args.output))
+        return cli_fail(CLI_USAGE,
+                        "--output %s and --scores %s are the same: one would be "
+                        "written into the other",
+                        args.output, args.scores);
     status = cli_isa_choose(args.isa, &args.rope.isa);
     if (status != CLI_DONE)
         return status;

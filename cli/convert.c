@@ -91,8 +91,7 @@ static int list_inputs(cli_convert_job *job, const char *path)
     if (!is_folder(path))
         return add_item(job, strdup(path), output ? strdup(output) : NULL, 0);
     int status = list_folder(job, path);
-    if (status == CLI_DONE && output != NULL && mkdir(output, 0777) != 0 &&
-        (errno != EEXIST || !is_folder(output)))
+    if (status == CLI_DONE && output != NULL && cli_pending_folder(output) != 0)
         return cli_fail(CLI_FAILED, "the folder %s could not be made: %s", output,
                         strerror(errno));
     return status;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int fail_write(const cli_file_out *out)
@@ -80,4 +81,40 @@ void cli_file_discard(cli_file_out *out)
     cli_pending_drop(out->temporary);
     free(out->path);
     *out = (cli_file_out){0};
+}
+
+static int stat_output(const char *path, struct stat *info)
+{
+    return strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, info) : stat(path, info);
+}
+
+static const char *last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* The folder in which path would be made. */
+static int stat_folder(const char *path, struct stat *info)
+{
+    char folder[4096];
+    const size_t size = (size_t)(last_name(path) - path);
+    if (size >= sizeof folder)
+        return -1;
+    memcpy(folder, path, size);
+    folder[size] = '\0';
+    return stat(size > 0 ? folder : ".", info);
+}
+
+int cli_file_is_same(const char *a, const char *b)
+{
+    struct stat x, y;
+    const int has_a = stat_output(a, &x) == 0, has_b = stat_output(b, &y) == 0;
+    if (!has_a && !has_b && strcmp(last_name(a), last_name(b)) == 0) {
+        if (stat_folder(a, &x) != 0 || stat_folder(b, &y) != 0)
+            return strcmp(a, b) == 0;
+    } else if (!has_a || !has_b) {
+        return 0;
+    }
+    return x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }

@@ -25,4 +25,8 @@ int cli_file_commit(cli_file_out *out);
 /* Removes what was not committed; fine on a zeroed or committed one. */
 void cli_file_discard(cli_file_out *out);
 
+/* 1: what is written to one path arrives where the other leads, as "-" and /dev/stdout
+ * or two names of a file do, whether it is there yet or not. */
+int cli_file_is_same(const char *a, const char *b);
+
 #endif /* POSENC_CLI_FILE_OUT_H */

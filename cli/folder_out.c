@@ -4,20 +4,22 @@
  */
 #include "folder_out.h"
 
+#include "pending.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 int cli_folder_make(const char *path)
 {
-    struct stat info;
-    if (mkdir(path, 0777) != 0 && errno != EEXIST)
-        return cli_fail(CLI_FAILED, "the folder %s could not be made: %s", path,
-                        strerror(errno));
-    if (stat(path, &info) != 0 || !S_ISDIR(info.st_mode))
+    if (cli_pending_folder(path) == 0)
+        return CLI_DONE;
+    if (errno == ENOTDIR && access(path, F_OK) == 0)
         return cli_fail(CLI_USAGE, "--output is %s, a file, must be a folder", path);
-    return CLI_DONE;
+    return cli_fail(CLI_FAILED, "the folder %s could not be made: %s", path,
+                    strerror(errno));
 }
 
 static int check_inputs(const char *path, const char *const *inputs, size_t num_inputs)

@@ -3,6 +3,7 @@
  * main.c - posenc VERB ...: finds the verb and runs it
  *
  * Exit code 0: done; 1: the answer is no, or the work failed; 2: wrong usage. */
+#include "pending.h"
 #include "report.h"
 #include "suggest.h"
 #include "verbs.h"
@@ -90,5 +91,7 @@ int main(int argc, char **argv)
     /* A write then fails with EPIPE or EFBIG, and is cleaned up after. */
     (void)signal(SIGPIPE, SIG_IGN);
     (void)signal(SIGXFSZ, SIG_IGN);
-    return cli_finish_output(run(argc, argv));
+    const int code = run(argc, argv);
+    cli_pending_end_folder();
+    return cli_finish_output(code);
 }

@@ -74,6 +74,17 @@ static int read_choice(const cli_option *option, const char *text, int32_t *out)
                     list);
 }
 
+static int fail_range(const cli_option *option, const char *text)
+{
+    if (strchr(text, ':') == NULL && strspn(text, "-0123456789") == strlen(text))
+        return cli_fail(
+            CLI_USAGE, "--%s is '%s', must be A:B or a whole number from %lld to %lld",
+            option->name, text, (long long)INT64_MIN, (long long)INT64_MAX - 1);
+    return cli_fail(CLI_USAGE,
+                    "--%s is '%s', must be A:B, whole numbers with A below B",
+                    option->name, text);
+}
+
 static int store(const cli_option *option, const char *text, void *arguments)
 {
     void *value = (char *)arguments + option->offset;
@@ -90,11 +101,7 @@ static int store(const cli_option *option, const char *text, void *arguments)
     case CLI_CHOICE:
         return read_choice(option, text, value);
     case CLI_RANGE:
-        if (!read_range(text, value))
-            return cli_fail(CLI_USAGE,
-                            "--%s is '%s', must be A:B, whole numbers with A below B",
-                            option->name, text);
-        return CLI_CONTINUE;
+        return read_range(text, value) ? CLI_CONTINUE : fail_range(option, text);
     case CLI_NUMBER:
         if (!read_number(text, value))
             return cli_fail(CLI_USAGE, "--%s is '%s', must be a number above 0",
@@ -173,6 +180,7 @@ int cli_parse(const cli_verb *verb, int argc, char **argv, void *arguments,
 {
     struct option longs[MAX_OPTIONS + 2];
     char shorts[2 * MAX_OPTIONS + 3];
+    uint32_t seen = 0; /* a bit for each option of the table */
     int code;
 
     make_getopt_tables(verb, longs, shorts);
@@ -189,6 +197,10 @@ int cli_parse(const cli_verb *verb, int argc, char **argv, void *arguments,
         if (code == ':')
             return cli_fail(CLI_USAGE, "--%s needs a value: %s", option->name,
                             option->argument);
+        const uint32_t bit = UINT32_C(1) << (option - verb->options);
+        if (seen & bit)
+            return cli_fail(CLI_USAGE, "--%s is given twice", option->name);
+        seen |= bit;
         int status = store(option, optarg, arguments);
         if (status != CLI_CONTINUE)
             return status;

@@ -58,7 +58,8 @@ enum { CLI_CONTINUE = -1 };
 
 /* Fills arguments, which hold the defaults, and operands[num_operands + num_optional]
  * (NULL where an optional one is absent).
- * Returns CLI_CONTINUE, or an exit code: --help was printed, or the line was wrong. */
+ * Returns CLI_CONTINUE, or an exit code: --help was printed, or the line was wrong.  An
+ * option given twice is an error, whatever its values: none wins silently. */
 int cli_parse(const cli_verb *verb, int argc, char **argv, void *arguments,
               const char **operands);
 

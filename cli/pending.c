@@ -4,6 +4,7 @@
  */
 #include "pending.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,15 @@ enum { MAX_PENDING = 4096 };
 
 static char *volatile pending[MAX_PENDING];
 static volatile sig_atomic_t num_pending; /* places ever used */
+static const char *volatile made_folder;
 
 static void remove_pending(int number)
 {
     for (int i = 0; i < num_pending; i++)
         if (pending[i] != NULL)
             (void)unlink(pending[i]);
+    if (made_folder != NULL)
+        (void)rmdir(made_folder); /* fails where something was finished */
     (void)signal(number, SIG_DFL);
     (void)raise(number);
 }
@@ -80,4 +84,24 @@ void cli_pending_drop(char *temporary)
         if (pending[i] == temporary)
             pending[i] = NULL;
     free(temporary);
+}
+
+int cli_pending_folder(const char *path)
+{
+    struct stat info;
+    if (mkdir(path, 0777) == 0) {
+        made_folder = path;
+        catch_signals();
+        return 0;
+    }
+    if (errno == EEXIST && stat(path, &info) == 0 && !S_ISDIR(info.st_mode))
+        errno = ENOTDIR;
+    return errno == EEXIST ? 0 : -1;
+}
+
+void cli_pending_end_folder(void)
+{
+    if (made_folder != NULL)
+        (void)rmdir(made_folder);
+    made_folder = NULL;
 }

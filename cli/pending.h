@@ -4,7 +4,7 @@
  *
  * A file is written under a temporary name beside its own and gets its own when it is
  * whole, so that nothing half-written ever stands under it.  A symbolic link is replaced,
- * not followed. */
+ * not followed.  A folder that was made for files that never came goes as well. */
 #ifndef POSENC_CLI_PENDING_H
 #define POSENC_CLI_PENDING_H
 
@@ -20,5 +20,11 @@ char *cli_pending_add(const char *path);
 int cli_pending_rename(const char *temporary, const char *path);
 /* Removes the file if it is there, and forgets and frees the name; NULL is fine. */
 void cli_pending_drop(char *temporary);
+
+/* Makes a folder for outputs; one that is there is fine.  0, or -1 with errno.  path is
+ * not copied: it is one of the command line. */
+int cli_pending_folder(const char *path);
+/* Removes that folder if it was made here and nothing is in it. */
+void cli_pending_end_folder(void);
 
 #endif /* POSENC_CLI_PENDING_H */
