@@ -182,7 +182,7 @@ static int write_output(const cli_convert_job *job, cli_convert_item *item,
     const int fd = open_output(item);
     if (fd < 0)
         return CLI_FAILED;
-    int status = cli_convert_write(file, fd);
+    int status = cli_convert_write(file, fd, item->output);
     if (status == CLI_DONE && job->args->check)
         status = cli_convert_check(file, fd);
     if (close(fd) != 0 && status == CLI_DONE)

@@ -20,6 +20,7 @@ enum { BUFFER_SIZE = 8 << 20, PREFIX = 8 };
 
 typedef struct copier {
     const cli_convert_file *file;
+    const char *out_name;
     int out;
     char *from, *to; /* BUFFER_SIZE each */
     int64_t *rows;
@@ -57,7 +58,8 @@ static int write_all(const copier *c, const char *data, int64_t size)
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
-            return fail_io(c->file, "its copy cannot be written");
+            return cli_fail(CLI_FAILED, "%s could not be written: %s", c->out_name,
+                            strerror(errno ? errno : EIO));
         data += put;
         size -= put;
     }
@@ -169,11 +171,12 @@ static void copier_close(copier *c)
     free(c->rows);
 }
 
-int cli_convert_write(const cli_convert_file *file, int fd)
+int cli_convert_write(const cli_convert_file *file, int fd, const char *out_name)
 {
     copier c;
     int64_t done = 0;
     int status = copier_open(&c, file, fd);
+    c.out_name = out_name;
     cli_progress_start(&c.progress, file->name, file->size);
     for (int64_t i = 0; i < file->num_tensors && status == CLI_DONE; i++) {
         const cli_convert_tensor *t = &file->tensors[i];

@@ -21,8 +21,8 @@ typedef struct cli_convert_file {
 /* Opens and plans.  Says what went wrong and returns an exit code. */
 int cli_convert_open(cli_convert_file *out, const char *path,
                      const cli_convert_rule *rule);
-/* Into an empty file open for reading and writing. */
-int cli_convert_write(const cli_convert_file *file, int fd);
+/* Into an empty file open for reading and writing, called out_name in messages. */
+int cli_convert_write(const cli_convert_file *file, int fd, const char *out_name);
 /* Whether moving the rows of fd back gives the source, byte for byte; fd -1: whether
  * the permutations undo each other. */
 int cli_convert_check(const cli_convert_file *file, int fd);

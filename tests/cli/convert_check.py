@@ -102,8 +102,9 @@ class Checker:
                 problem = f"{tensor}: the test moves nothing"
             if after[1][tensor] != want:
                 problem = f"{tensor} is wrong"
-        done = self.run("out.safetensors", "--to", back, *options, "--from", to, "-o",
-                        "back.safetensors")
+        rest = options[2:] if options[:1] == ("--from",) else options
+        done = self.run("out.safetensors", "--to", back, "--from", to, "-o",
+                        "back.safetensors", *rest)
         with open(path, "rb") as a, open(f"{self.folder}/back.safetensors", "rb") as b:
             if done.returncode or a.read() != b.read():
                 problem = f"does not come back: {done.stderr.decode()}"

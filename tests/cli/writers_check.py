@@ -4,10 +4,13 @@
 #
 # Full disks, readers that go away, closed descriptors and signals: the right exit code,
 # one line on stderr or none, and under the final name what was there before.
+import json
 import os
 import re
 import resource
+import shutil
 import signal
+import struct
 import subprocess
 import time
 
@@ -24,10 +27,26 @@ FILES = {"freqs": ["freqs", "llama.json"],
          "positions": ["positions", "packed", "--lengths", "100,30"],
          "shift": ["shift", "llama.json", "-k", "k.npy", "--by", "3"],
          "rebase": ["rebase", "llama.json", "-k", "k.npy", "--to", "3"],
+         "attend": ["attend", "llama.json", "q.npy", "k.npy", "k.npy"],
          "extend": ["extend", "llama.json", "--length", "8192"],
          "plot svg": ["plot", "slopes", "--format", "svg"],
          "plot csv": ["plot", "waves", "--format", "csv"],
          "plot text": ["plot", "mrope", "--format", "text"]}
+
+# Output that is more than one file, or a file that must not be a device: arguments, and
+# what appears.
+APPLY = ["apply", "llama.json", "--q", "q.npy", "--k", "k.npy", "-o", "made"]
+CONVERT = ["--config", "llama.json", "--to", "interleaved", "-o"]
+PARTS = {"apply": (APPLY, ["made/q.npy", "made/k.npy"]),
+         "apply x": (["apply", "gpt2.json", "--x", "x.npy", "--table", "rows.npy", "-o",
+                      "made"], ["made/x.npy"]),
+         "attend scores": (["attend", "llama.json", "q.npy", "k.npy", "k.npy", "-o",
+                            "/dev/null", "--scores", "p.npy"], ["p.npy"]),
+         "convert": (["convert", "w.safetensors", *CONVERT, "made.safetensors"],
+                     ["made.safetensors"]),
+         "convert shards": (["convert", "shards", *CONVERT, "made"],
+                            ["made/a.safetensors", "made/b.safetensors",
+                             "made/config.json"])}
 
 # These report on standard output, too.
 TALKERS = {"compare": ["compare"],
@@ -87,6 +106,34 @@ class Checker:
             problem = f"out.bin was {'kept' if kept else 'lost'}, left {self.names()}"
         self.report(f"full disk: {name}", problem)
 
+    def full_parts(self, name, arguments, outputs):
+        """All of the outputs, or none and no folder for them either."""
+        before = self.names()
+        done = self.run(arguments, preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY)))
+        problem = None
+        if done.returncode != 1 or not re.fullmatch(
+                rb"posenc: [a-z]+: [a-z/.]+ could not be written: File too large\n",
+                done.stderr):
+            problem = f"exit code {done.returncode}, {done.stderr}"
+        if self.names() != before:
+            problem = f"left {self.names()}"
+        self.report(f"full disk: {name}", problem)
+        done = self.run(arguments)
+        new = [path for path in outputs if os.path.getsize(f"{self.folder}/{path}")]
+        problem = done.returncode or new != outputs
+        for path in set(self.names()) - set(before):
+            shutil.rmtree(f"{self.folder}/{path}", ignore_errors=True)
+            if os.path.isfile(f"{self.folder}/{path}"):
+                os.remove(f"{self.folder}/{path}")
+        self.report(f"written: {name}", problem and f"{new}, {done.stderr}")
+
+    def refused_device(self, arguments):
+        done = self.run([*arguments, "/dev/full"])
+        self.report("device: convert", None if done.returncode == 1 and done.stderr ==
+                    b"posenc: convert: --output is /dev/full, must be a file\n"
+                    else f"exit code {done.returncode}, {done.stderr}")
+
     def written(self, name, arguments):
         """The same command as a file and through standard output."""
         done = self.run([*arguments, "-o", "out.bin"])
@@ -128,36 +175,74 @@ class Checker:
             rb"posenc: ([a-z]+: )?standard output could not be written: Bad file "
             rb"descriptor\n", done.stderr) else f"{done.returncode}, {done.stderr}")
 
-    def signals(self, name, arguments, number):
-        """Stopped while writing: dies by the signal, and only the old file is left."""
-        path = f"{self.folder}/out.bin"
-        with open(path, "wb") as file:
-            file.write(OLD)
-        before = self.names()
-        child = subprocess.Popen([self.posenc, *arguments, "-o", "out.bin"],
-                                 cwd=self.folder, stderr=subprocess.PIPE)
-        problem = "never began"
-        for _ in range(2000):
-            if len(self.names()) > len(before):
-                problem = None
+    def stop(self, arguments, number, when):
+        """Sends the signal when(names) says so.  The exit code and what was said."""
+        child = subprocess.Popen([self.posenc, *arguments], cwd=self.folder,
+                                 stderr=subprocess.PIPE)
+        for _ in range(20000):
+            if when(self.names()) or child.poll() is not None:
                 break
-            time.sleep(0.01)
+            time.sleep(0.001)
         child.send_signal(number)
         said = child.stderr.read()
         child.stderr.close()
-        code = child.wait()
+        return child.wait(), said
+
+    def signals(self, name, arguments, number, tries=1):
+        """Stopped while writing: dies by the signal, and only the old file is left.  What
+        is written quickly is tried until the signal comes in time."""
+        path = f"{self.folder}/out.bin"
+        for _ in range(tries):
+            with open(path, "wb") as file:
+                file.write(OLD)
+            before = self.names()
+            code, said = self.stop([*arguments, "-o", "out.bin"], number,
+                                   lambda names: len(names) > len(before))
+            if code != 0:
+                break
         with open(path, "rb") as file:
             kept = file.read() == OLD
+        problem = None
         if code != -number or said or not kept or self.names() != before:
             problem = f"exit code {code}, {said}, left {self.names()}"
         self.report(f"{signal.Signals(number).name}: {name}", problem)
 
+    def signals_parts(self, name, arguments, number):
+        """Stopped while writing into a folder of its own: that goes, too."""
+        before = self.names()
+        made = f"{self.folder}/made"
+        code, said = self.stop(arguments, number, lambda names: "made" in names and
+                               bool(os.listdir(made)))
+        left = self.names()
+        problem = None
+        if code != -number or said or left != before:
+            problem = f"exit code {code}, {said}, left {left}"
+        self.report(f"{signal.Signals(number).name}: {name}", problem)
 
-def sparse(path, seq_len):
+
+def sparse(path, seq_len, num_heads):
     """Zeros, in a file without blocks."""
     with open(path, "wb") as file:
-        file.write(npy.header("<f4", (1, seq_len, 2, 16)))
-        file.truncate(file.tell() + seq_len * 2 * 16 * 4)
+        file.write(npy.header("<f4", (1, seq_len, num_heads, 16)))
+        file.truncate(file.tell() + seq_len * num_heads * 16 * 4)
+
+
+def sparse_weights(path, columns):
+    """The q of a layer of llama.json, of so many columns, in a file without blocks."""
+    size = 96 * columns * 4
+    text = json.dumps({"model.layers.0.self_attn.q_proj.weight": {
+        "dtype": "F32", "shape": [96, columns], "data_offsets": [0, size]}}).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.truncate(file.tell() + size)
+
+
+def make_shards(folder):
+    os.mkdir(f"{folder}/shards")
+    for name in ("a", "b"):
+        shutil.copy(f"{folder}/w.safetensors", f"{folder}/shards/{name}.safetensors")
+    shutil.copy(f"{folder}/llama.json", f"{folder}/shards/config.json")
 
 
 def run(posenc, folder):
@@ -173,11 +258,27 @@ def run(posenc, folder):
         check.reader_gone(name, arguments)
     for arguments in PRINTED:
         check.no_space(arguments)
-    sparse(f"{folder}/large.npy", 1 << 26)
+    make_shards(folder)
+    for name, (arguments, outputs) in PARTS.items():
+        check.full_parts(name, arguments, outputs)
+    check.refused_device(["convert", "w.safetensors", *CONVERT])
+    sparse(f"{folder}/large.npy", 1 << 26, 2)
+    sparse(f"{folder}/queries.npy", 1 << 17, 6)
+    sparse(f"{folder}/cache.npy", 1 << 17, 2)
+    os.mkdir(f"{folder}/heap")
+    sparse_weights(f"{folder}/heap/large.safetensors", 1 << 25)
     endless = {"table": ["table", "llama.json", "-p", "0:100000000"],
                "shift": ["shift", "llama.json", "-k", "large.npy", "--by", "3"],
-               "rebase": ["rebase", "llama.json", "-k", "large.npy", "--to", "3"]}
-    for name, arguments in endless.items():
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+               "rebase": ["rebase", "llama.json", "-k", "large.npy", "--to", "3"],
+               "convert": ["convert", "heap/large.safetensors", *CONVERT[:-1]]}
+    attend = ["attend", "llama.json", "queries.npy", "cache.npy", "cache.npy",
+              "--window", "1"]
+    apply = ["apply", "llama.json", "--k", "large.npy", "-o", "made"]
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for name, arguments in endless.items():
             check.signals(name, arguments, number)
+        check.signals("attend", attend, number, tries=50)
+        check.signals_parts("apply", apply, number)
+        check.signals_parts("convert folder", ["convert", "heap", *CONVERT, "made"],
+                            number)
     return check.count, check.failed
