@@ -52,8 +52,31 @@ static void print_option(const cli_option *option)
     print_wrapped(option->help);
 }
 
+const char *cli_verb_word(const cli_verb *verb)
+{
+    const char *space = strrchr(verb->name, ' ');
+    return space != NULL ? space + 1 : verb->name;
+}
+
+static void print_group(const cli_verb *group)
+{
+    (void)printf("posenc %s - %s\n\nUsage: posenc %s VERB ...\n\n%s\n\nVerbs:\n",
+                 group->name, group->summary, group->name, group->about);
+    for (size_t i = 0; i < group->num_members; i++)
+        (void)printf("  %-10s %s\n", cli_verb_word(group->members[i]),
+                     group->members[i]->summary);
+    (void)printf("\nposenc %s VERB --help (or posenc help %s VERB) explains a verb.\n"
+                 "\nExamples:\n",
+                 group->name, group->name);
+    print_indented(group->examples);
+}
+
 void cli_print_help(const cli_verb *verb)
 {
+    if (verb->members != NULL) {
+        print_group(verb);
+        return;
+    }
     static const cli_option help = {.name = "help", .letter = 'h', .help = "this text"};
     (void)printf("posenc %s - %s\n\nUsage: posenc %s%s%s [options]\n\n%s\n\nOptions:\n",
                  verb->name, verb->summary, verb->name, *verb->operands ? " " : "",

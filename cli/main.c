@@ -15,12 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *verb_name(void *context, size_t index)
-{
-    (void)context;
-    return index < cli_num_verbs ? cli_verbs[index]->name : NULL;
-}
-
 static int print_overview(void)
 {
     (void)fputs("posenc - positional encodings of transformers, exact, from a model's "
@@ -35,44 +29,76 @@ static int print_overview(void)
     return CLI_DONE;
 }
 
-static const cli_verb *find_verb(const char *name)
+static const cli_verb *find_member(const cli_verb *group, const char *word)
 {
-    for (size_t i = 0; i < cli_num_verbs; i++)
-        if (strcmp(cli_verbs[i]->name, name) == 0)
-            return cli_verbs[i];
+    for (size_t i = 0; i < group->num_members; i++)
+        if (strcmp(cli_verb_word(group->members[i]), word) == 0)
+            return group->members[i];
     return NULL;
 }
 
-static int fail_unknown(const char *name)
+static const char *member_word(void *context, size_t index)
 {
-    const char *near = cli_suggest(name, verb_name, NULL);
+    const cli_verb *group = context;
+    return index < group->num_members ? cli_verb_word(group->members[index]) : NULL;
+}
+
+static int fail_unknown(const cli_verb *group, const char *word)
+{
+    const char *space = *group->name ? " " : "";
+    const char *near = cli_suggest(word, member_word, (void *)(uintptr_t)group);
     if (near != NULL)
-        return cli_fail(CLI_USAGE, "unknown verb '%s'; did you mean %s?", name, near);
-    return cli_fail(CLI_USAGE, "unknown verb '%s'; posenc --help lists the verbs",
-                    name);
+        return cli_fail(CLI_USAGE, "unknown verb '%s%s%s'; did you mean %s?",
+                        group->name, space, word, near);
+    return cli_fail(CLI_USAGE,
+                    "unknown verb '%s%s%s'; posenc %s%s--help lists the verbs",
+                    group->name, space, word, group->name, space);
+}
+
+static int is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
+           strcmp(word, "help") == 0;
+}
+
+static int print_group(const cli_verb *group)
+{
+    if (*group->name == '\0')
+        return print_overview();
+    cli_print_help(group);
+    return CLI_DONE;
 }
 
 static int run(int argc, char **argv)
 {
-    if (argc < 2)
-        return cli_fail(CLI_USAGE, "a verb is missing; see posenc --help");
-    const char *first = argv[1];
-    if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0)
+    const cli_verb root = {
+        .name = "", .members = cli_verbs, .num_members = cli_num_verbs};
+    const cli_verb *verb = &root;
+    int wants_help = 0, at = 1;
+    if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0))
         return cli_print_version();
-    int wants_help = strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 ||
-                     strcmp(first, "help") == 0;
-    if (wants_help && argc == 2)
-        return print_overview();
-    const char *name = wants_help ? argv[2] : first;
-    const cli_verb *verb = find_verb(name);
-    if (verb == NULL)
-        return fail_unknown(name);
+    while (verb->members != NULL) {
+        if (at < argc && is_help(argv[at])) {
+            wants_help = 1;
+            at++;
+        }
+        if (at >= argc && wants_help)
+            return print_group(verb);
+        if (at >= argc)
+            return cli_fail(CLI_USAGE, "a verb is missing; see posenc %s%s--help",
+                            verb->name, *verb->name ? " " : "");
+        const cli_verb *member = find_member(verb, argv[at]);
+        if (member == NULL)
+            return fail_unknown(verb, argv[at]);
+        verb = member;
+        at++;
+    }
     if (wants_help) {
         cli_print_help(verb);
         return CLI_DONE;
     }
     cli_set_verb(verb->name);
-    return verb->run(argc - 1, argv + 1);
+    return verb->run(argc - at + 1, argv + at - 1);
 }
 
 /* A descriptor that the caller closed would be taken by the next file to be opened,

@@ -52,6 +52,10 @@ typedef struct cli_verb {
     int num_operands;                  /* that must be there */
     int num_optional;                  /* that may follow */
     int (*run)(int argc, char **argv); /* argv[0] is the verb */
+    /* Of a group, whose run, options and operands are unset: verbs whose names begin
+     * with its own and a space, "lab train". */
+    const struct cli_verb *const *members;
+    size_t num_members;
 } cli_verb;
 
 enum { CLI_CONTINUE = -1 };
@@ -68,6 +72,9 @@ const char *cli_choice_name(const cli_choice *choices, int32_t value);
 
 /* A decimal integer and nothing else: 1 and *out, or 0. */
 int cli_read_integer(const char *text, int64_t *out);
+
+/* The last word of its name: "train". */
+const char *cli_verb_word(const cli_verb *verb);
 
 /* To stdout. */
 void cli_print_help(const cli_verb *verb);

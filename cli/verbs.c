@@ -12,3 +12,16 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_plot,    &cli_verb_bench,   &cli_verb_cpu,     &cli_verb_lesson};
 
 const size_t cli_num_verbs = CLI_COUNT(cli_verbs);
+
+const cli_verb *cli_verb_at(size_t index)
+{
+    for (size_t i = 0; i < cli_num_verbs; i++) {
+        const cli_verb *verb = cli_verbs[i];
+        if (index == 0)
+            return verb;
+        if (index <= verb->num_members)
+            return verb->members[index - 1];
+        index -= 1 + verb->num_members;
+    }
+    return NULL;
+}

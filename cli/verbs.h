@@ -32,4 +32,7 @@ extern const cli_verb cli_verb_rebase;
 extern const cli_verb *const cli_verbs[];
 extern const size_t cli_num_verbs;
 
+/* All of them, a group followed by its members; NULL past the last. */
+const cli_verb *cli_verb_at(size_t index);
+
 #endif /* POSENC_CLI_VERBS_H */

@@ -12,6 +12,8 @@
 
 void docs_man_overview(FILE *out);
 void docs_man_verb(FILE *out, const cli_verb *verb);
+/* "posenc-lab-train" */
+void docs_man_name(char *out, size_t size, const cli_verb *verb);
 void docs_bash(FILE *out);
 void docs_zsh(FILE *out);
 void docs_fish(FILE *out);

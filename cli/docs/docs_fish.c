@@ -15,7 +15,14 @@ static const char preamble[] =
     "\n"
     "function __posenc_verb\n"
     "    set -l words (commandline -opc)\n"
-    "    test (count $words) -ge 2; and test $words[2] = $argv[1]\n"
+    "    set -l last (math 1 + (count $argv))\n"
+    "    test (count $words) -ge $last; and test \"$words[2..$last]\" = \"$argv\"\n"
+    "end\n"
+    "\n"
+    "# The next word is a verb of that group.\n"
+    "function __posenc_group\n"
+    "    set -l words (commandline -opc)\n"
+    "    test (count $words) -eq (math 1 + (count $argv)); and __posenc_verb $argv\n"
     "end\n"
     "\n"
     "complete -c posenc -f\n";
@@ -72,8 +79,13 @@ static void put_verb(FILE *out, const cli_verb *verb)
 {
     docs_operand operands[DOCS_MAX_OPERANDS];
     const int count = docs_operands(verb, operands);
-    (void)fprintf(out, "\ncomplete -c posenc -n __posenc_no_verb -a %s -d '",
-                  verb->name);
+    const char *word = cli_verb_word(verb);
+    if (word == verb->name)
+        (void)fputs("\ncomplete -c posenc -n __posenc_no_verb", out);
+    else
+        (void)fprintf(out, "\ncomplete -c posenc -n '__posenc_group %.*s'",
+                      (int)(word - verb->name - 1), verb->name);
+    (void)fprintf(out, " -a %s -d '", word);
     put_quoted(out, verb->summary);
     (void)fputs("'\n", out);
     for (size_t i = 0; i < verb->num_options; i++)
@@ -93,6 +105,19 @@ static void put_verb(FILE *out, const cli_verb *verb)
     }
 }
 
+static void put_help_of_group(FILE *out, const cli_verb *group)
+{
+    if (group->members == NULL)
+        return;
+    (void)fprintf(out,
+                  "complete -c posenc -n '__posenc_group %s' -a help -d 'explain a "
+                  "verb'\ncomplete -c posenc -n '__posenc_group help %s' -a '",
+                  group->name, group->name);
+    for (size_t i = 0; i < group->num_members; i++)
+        (void)fprintf(out, "%s%s", i > 0 ? " " : "", cli_verb_word(group->members[i]));
+    (void)fputs("'\n", out);
+}
+
 void docs_fish(FILE *out)
 {
     (void)fputs(preamble, out);
@@ -108,11 +133,13 @@ void docs_fish(FILE *out)
         "complete -c posenc -n __posenc_no_verb -a help -d 'explain a verb'\n"
         "complete -c posenc -n 'not __posenc_no_verb' -s h -l help -d 'summary "
         "of the verb'\n"
-        "complete -c posenc -n '__posenc_verb help' -a '",
+        "complete -c posenc -n '__posenc_group help' -a '",
         out);
     for (size_t i = 0; i < cli_num_verbs; i++)
         (void)fprintf(out, "%s%s", i > 0 ? " " : "", cli_verbs[i]->name);
     (void)fputs("'\n", out);
+    for (size_t i = 0; cli_verb_at(i) != NULL; i++)
+        put_verb(out, cli_verb_at(i));
     for (size_t i = 0; i < cli_num_verbs; i++)
-        put_verb(out, cli_verbs[i]);
+        put_help_of_group(out, cli_verbs[i]);
 }

@@ -2,7 +2,7 @@
  *
  * docs_main.c - posenc_docs FOLDER: writes the manual and the completions
  *
- * FOLDER/man1/posenc.1, FOLDER/man1/posenc-VERB.1, and posenc, _posenc and posenc.fish
+ * FOLDER/man1/posenc.1, FOLDER/man1/posenc-VERB.1 (posenc-GROUP-VERB.1), and posenc, _posenc and posenc.fish
  * in the folders bash, zsh and fish, all of which exist. */
 #include "docs.h"
 
@@ -46,11 +46,12 @@ int main(int argc, char **argv)
         files[i].write(out);
         finish(out);
     }
-    for (size_t i = 0; i < cli_num_verbs; i++) {
-        char name[128];
-        (void)snprintf(name, sizeof name, "man1/posenc-%s.1", cli_verbs[i]->name);
+    for (size_t i = 0; cli_verb_at(i) != NULL; i++) {
+        char page[64], name[128];
+        docs_man_name(page, sizeof page, cli_verb_at(i));
+        (void)snprintf(name, sizeof name, "man1/%s.1", page);
         FILE *out = create(argv[1], name);
-        docs_man_verb(out, cli_verbs[i]);
+        docs_man_verb(out, cli_verb_at(i));
         finish(out);
     }
     return EXIT_SUCCESS;

@@ -152,17 +152,61 @@ static void put_head(FILE *out, const char *title, const char *name, const char 
     put_text(out, what, strlen(what));
 }
 
+void docs_man_name(char *out, size_t size, const cli_verb *verb)
+{
+    (void)snprintf(out, size, "posenc-%s", verb->name);
+    for (char *c = out; *c != '\0'; c++)
+        *c = *c == ' ' ? '-' : *c;
+}
+
+static void put_verb_head(FILE *out, const cli_verb *verb)
+{
+    char name[64], title[64];
+    docs_man_name(name, sizeof name, verb);
+    for (size_t i = 0; i < sizeof title; i++)
+        title[i] = (char)toupper((unsigned char)name[i]);
+    put_head(out, title, name, verb->summary);
+}
+
+/* The pages of some verbs, as a list. */
+static void put_pages(FILE *out, const cli_verb *const *verbs, size_t count)
+{
+    (void)fputs(".Bl -tag -width Ds\n", out);
+    for (size_t i = 0; i < count; i++) {
+        char name[64];
+        docs_man_name(name, sizeof name, verbs[i]);
+        (void)fprintf(out, ".It Xr %s 1\n", name);
+        put_text(out, verbs[i]->summary, strlen(verbs[i]->summary));
+    }
+    (void)fputs(".El\n", out);
+}
+
+static void put_group(FILE *out, const cli_verb *group)
+{
+    put_verb_head(out, group);
+    (void)fprintf(out,
+                  ".Sh SYNOPSIS\n.Nm posenc %s\n.Ar verb\n.Op Ar operands\n"
+                  ".Op Ar options\n.Sh DESCRIPTION\n",
+                  group->name);
+    put_about(out, group->about);
+    (void)fputs(".Pp\nThe verbs are as follows, each with a page of its own:\n", out);
+    put_pages(out, group->members, group->num_members);
+    put_exit_status(out);
+    put_examples(out, group->examples);
+    (void)fputs(".Sh SEE ALSO\n.Xr posenc 1\n", out);
+}
+
 void docs_man_verb(FILE *out, const cli_verb *verb)
 {
     static const cli_option help = {
         .name = "help", .letter = 'h', .help = "a summary of this page"};
     docs_operand operands[DOCS_MAX_OPERANDS];
     const int count = docs_operands(verb, operands);
-    char name[64], title[64];
-    (void)snprintf(name, sizeof name, "posenc-%s", verb->name);
-    for (size_t i = 0; i < sizeof title; i++)
-        title[i] = (char)toupper((unsigned char)name[i]);
-    put_head(out, title, name, verb->summary);
+    if (verb->members != NULL) {
+        put_group(out, verb);
+        return;
+    }
+    put_verb_head(out, verb);
     (void)fprintf(out, ".Sh SYNOPSIS\n.Nm posenc %s\n", verb->name);
     for (int i = 0; i < count; i++)
         (void)fprintf(out, "%s%s\n", operands[i].is_optional ? ".Op Ar " : ".Ar ",
@@ -192,15 +236,10 @@ void docs_man_overview(FILE *out)
                 ".Nm\n.Cm help\n.Op Ar verb\n.Nm\n.Fl \\-version\n.Sh DESCRIPTION\n",
                 out);
     put_about(out, about);
-    (void)fputs(".Pp\nThe verbs are as follows, each with a page of its own:\n"
-                ".Bl -tag -width Ds\n",
-                out);
-    for (size_t i = 0; i < cli_num_verbs; i++) {
-        (void)fprintf(out, ".It Xr posenc-%s 1\n", cli_verbs[i]->name);
-        put_text(out, cli_verbs[i]->summary, strlen(cli_verbs[i]->summary));
-    }
+    (void)fputs(".Pp\nThe verbs are as follows, each with a page of its own:\n", out);
+    put_pages(out, cli_verbs, cli_num_verbs);
     (void)fputs(
-        ".El\n.Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
+        ".Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
         ".It Ev NO_COLOR , CLICOLOR_FORCE\nWhether pictures have colours, "
         "where\n.Fl \\-color\ndoes not say.\n"
         ".It Ev COLORTERM , TERM\nHow many colours the terminal has.\n"

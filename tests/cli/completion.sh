@@ -70,14 +70,31 @@ expect 'posenc positions str' streaming
 expect 'posenc lesson al' alibi
 expect 'posenc attend llama-3.1-8b q.npy --layer 3 two' 'two words.npy'
 expect 'posenc nosuchverb ' ''
+# verbs_of [GROUP]: what --help lists.
+verbs_of() {
+    "$posenc" ${1:+"$1"} --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'
+}
+
 # All verbs, and all options of each: what --help shows.
-mapfile -t verbs < <("$posenc" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p')
+mapfile -t verbs < <(verbs_of)
 offers 'posenc ' help --help --version "${verbs[@]}"
+all=()
 for verb in "${verbs[@]}"; do
-    mapfile -t options < <("$posenc" "$verb" --help |
+    mapfile -t members < <(verbs_of "$verb")
+    if ((${#members[@]})); then
+        offers "posenc $verb " help --help "${members[@]}"
+        expect "posenc help $verb " "${members[@]}"
+        all+=("${members[@]/#/$verb }")
+    else
+        all+=("$verb")
+    fi
+done
+for verb in "${all[@]}"; do
+    # shellcheck disable=SC2086
+    mapfile -t options < <("$posenc" $verb --help |
         sed -n '/^Options:/,/^$/s/^  \(-., \|    \)\(--[a-z0-9-]*\).*/\2/p')
     offers "posenc $verb --" "${options[@]}"
-    page=$1/man1/posenc-$verb.1
+    page=$1/man1/posenc-${verb/ /-}.1
     for option in "${options[@]}"; do
         grep -q -- "^\.It.* Fl \\\\-${option#--}\( \|$\)" "$page" || {
             echo "$page has no $option"
