@@ -3,14 +3,16 @@
  * matmul.h - matrix products, row-major, by OpenBLAS on the calling thread
  *
  * The library is loaded at the first call of lab_matmul_load, after its environment is
- * set: one thread, and the kernels that suit this CPU (version 0.3.21 picks slower ones
- * on newer AMD processors).  Calls from several threads at once are fine. */
+ * set: one thread, so that bits do not depend on threads, and, unless
+ * OPENBLAS_CORETYPE says otherwise, the kernels that suit this CPU (version 0.3.21 does
+ * not know newer ones).  Calls from several threads at once are fine. */
 #ifndef POSENC_LAB_MATMUL_H
 #define POSENC_LAB_MATMUL_H
 
 #include "lab.h"
 
-/* PE_E_NOT_FOUND names the Debian package.  Once is enough; call it before threads. */
+/* PE_E_NOT_FOUND names the Debian package.  Once is enough; call it before threads, for
+ * it sets environment variables. */
 pe_status lab_matmul_load(pe_error *error);
 /* What was loaded: "OpenBLAS 0.3.21 SkylakeX". */
 const char *lab_matmul_name(void);
