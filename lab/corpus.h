@@ -2,8 +2,9 @@
  *
  * corpus.h - the bytes to learn from, and those kept for the test
  *
- * Split into 64 KiB chunks; chunk i is for validation if i % 16 == 8, otherwise for
- * training, in order; a tail shorter than a chunk is dropped.  The copy language has
+ * Split into chunks of 64 KiB, or the largest smaller power of two of which there are
+ * nine; chunk i is for validation if i % 16 == 8, otherwise for training, in order; a
+ * tail shorter than a chunk is dropped.  The copy language has
  * its own split: the first 1000000 symbols train, the next 200000 validate as one
  * chunk. */
 #ifndef POSENC_LAB_CORPUS_H
@@ -21,7 +22,7 @@ typedef struct lab_corpus {
     int64_t copy_distance; /* 0: natural text */
 } lab_corpus;
 
-/* Any bytes; at least 9 chunks (there must be a chunk for validation). */
+/* Any bytes, at least nine chunks of 1024: one of them is for validation. */
 pe_status lab_corpus_read(lab_corpus *out, const char *path, pe_error *error);
 /* The King James text of Debian's bible-kjv and bible-kjv-text: one verse a line without
  * its reference, an empty line between chapters, Latin-1.  PE_E_NOT_FOUND names the

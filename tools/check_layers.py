@@ -43,7 +43,7 @@ SYSTEM = {
     "thread": {"pthread.h", "sched.h"},
     "model": POSIX | {"pthread.h"},
     "cli": POSIX | {"getopt.h", "immintrin.h", "sched.h", "signal.h"},
-    "lab": POSIX | {"dlfcn.h", "getopt.h", "signal.h"},
+    "lab": POSIX | {"dlfcn.h", "sha2.h", "spawn.h", "sys/wait.h"},
     "bench": POSIX | {"pthread.h"},
     "examples": {"pthread.h"},
     "fuzz": POSIX,
