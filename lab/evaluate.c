@@ -48,25 +48,27 @@ static pe_status check_fit(job *j, pe_error *error)
                         (long long)(INT32_MAX / j->length));
     j->tokens = spec->multiple * j->length;
     j->num_chunks = corpus->validation_size / corpus->chunk_size;
-    const int64_t share = spec->eval_tokens / j->num_chunks;
     const int64_t step = spec->slide ? j->length : j->tokens;
-    j->windows = share / step;
-    if (j->windows < 1 && !spec->slide)
-        j->windows = 1;
-    if (j->windows < 1)
+    const int64_t begin = spec->slide ? spec->max_multiple * j->length : 0;
+    const int64_t share = spec->eval_tokens / j->num_chunks;
+    const int64_t room = corpus->chunk_size - 1 - begin; /* the last byte is a target */
+    if (share < j->length)
         return lab_fail(error, PE_E_ARGUMENT,
                         "eval_tokens is %lld, must be at least %lld: %lld for each of "
                         "%lld chunks",
                         (long long)spec->eval_tokens,
                         (long long)(j->length * j->num_chunks), (long long)j->length,
                         (long long)j->num_chunks);
-    const int64_t begin = spec->slide ? spec->max_multiple * j->length : 0;
-    if (j->windows > (corpus->chunk_size - 1 - begin) / step)
+    if (room < step)
         return lab_fail(
             error, PE_E_LIMIT,
-            "%lld windows of %lld tokens need %lld bytes of each chunk, which has %lld",
-            (long long)j->windows, (long long)j->tokens,
-            (long long)(begin + j->windows * step + 1), (long long)corpus->chunk_size);
+            "%s windows of %lld tokens need chunks of %lld bytes, and those "
+            "of %s have %lld",
+            spec->slide ? "sliding" : "whole", (long long)j->tokens,
+            (long long)(begin + step + 1), corpus->name, (long long)corpus->chunk_size);
+    j->windows = (share < room ? share : room) / step;
+    if (j->windows < 1)
+        j->windows = 1;
     const int64_t rows = GROUP_TOKENS / j->tokens;
     j->rows = rows < 1 ? 1 : rows > MAX_GROUP_ROWS ? MAX_GROUP_ROWS : rows;
     return PE_OK;

@@ -3,7 +3,7 @@
  * evaluate.h - the loss of a trained model at a multiple of its length
  *
  * Non-overlapping: the first eval_tokens / chunks bytes of each validation chunk in
- * windows of T, every token scored.  Sliding: windows of T that end at the same places
+ * windows of T, one at least, every token scored.  Sliding: windows of T that end at the same places
  * whatever T is, their last L tokens scored, so each has at least T - L of context. */
 #ifndef POSENC_LAB_EVALUATE_H
 #define POSENC_LAB_EVALUATE_H
