@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * lab.c - errors, as the library words them
+ * lab.c - errors, as the library words them, and work, as it spreads it
  */
 #include "lab.h"
 
@@ -19,4 +19,12 @@ pe_status lab_fail(pe_error *error, pe_status status, const char *format, ...)
     vsnprintf(error->message, sizeof error->message, format, arguments);
     va_end(arguments);
     return status;
+}
+
+void lab_run(const pe_executor *executor, int64_t count, pe_work_fn work, void *arg)
+{
+    if (executor != NULL && executor->run != NULL)
+        executor->run(executor->ctx, count, 1, work, arg);
+    else if (count > 0)
+        work(arg, 0, 0, count);
 }

@@ -23,4 +23,7 @@ enum { LAB_VOCAB = 256 /* bytes */ };
 pe_status lab_fail(pe_error *error, pe_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Runs work over [0, count) in pieces of one; executor NULL, or without run: here. */
+void lab_run(const pe_executor *executor, int64_t count, pe_work_fn work, void *arg);
+
 #endif /* POSENC_LAB_H */

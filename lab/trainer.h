@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * trainer.h - AdamW over random rows of a corpus
+ * trainer.h - steps of AdamW (adamw.h) over random rows of a corpus
  *
  * A batch is cut into chunks of rows, the same whatever the number of threads; each has
  * its own pass and gradients, added in the order of the chunks.  So the same config and
@@ -41,9 +41,5 @@ void lab_trainer_destroy(lab_trainer *trainer);
  * PE_E_ARGUMENT naming the step and the first tensor. */
 pe_status lab_trainer_step(lab_trainer *trainer, lab_step *out, pe_error *error);
 size_t lab_trainer_memory(const lab_trainer *trainer);
-
-/* One AdamW step on everything (adamw.c): clips to config.clip by the norm of all
- * gradients, then decays and updates.  Returns the norm before clipping. */
-double lab_adamw(lab_state *state, float *grads, double rate);
 
 #endif /* POSENC_LAB_TRAINER_H */

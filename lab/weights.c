@@ -34,7 +34,8 @@ static lab_parameter *add(lab_layout *layout, int32_t index, int64_t rows, int64
                             .offset = layout->size,
                             .decays = 1,
                             .index = index,
-                            .init_sd = sd};
+                            .init_sd = sd,
+                            .least = -INFINITY};
     const int64_t size = lab_parameter_size(item);
     layout->num_weights += size;
     layout->size += (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -77,9 +78,11 @@ static void add_layer(lab_layout *layout, const lab_config *config, int32_t laye
     if (method == LAB_ALIBI && config->learn_slopes)
         at->slopes =
             named_of_layer(add_plain(layout, index + 3, heads, 0, 0), layer, "slopes");
-    if (method == LAB_KERPLE)
-        at->kerple =
-            named_of_layer(add_plain(layout, index + 4, 2, heads, 1), layer, "kerple");
+    if (method == LAB_KERPLE) {
+        lab_parameter *kerple = add_plain(layout, index + 4, 2, heads, 1);
+        kerple->least = 0.01;
+        at->kerple = named_of_layer(kerple, layer, "kerple");
+    }
     at->n2 = named_of_layer(add_plain(layout, index + 5, d, 0, 1), layer, "n2.g");
     at->f1 = named_of_layer(add(layout, index + 6, 4 * d, d, sd), layer, "f1");
     at->f2 =

@@ -20,6 +20,7 @@ typedef struct lab_parameter {
     int32_t decays;     /* matrices do; gains, slopes and KERPLE's do not */
     int32_t index;      /* for its random numbers: the same in a model of any method */
     double init_mean, init_sd; /* normal; sd 0: all are the mean */
+    double least; /* a step leaves nothing below: KERPLE's are positive; else -inf */
 } lab_parameter;
 
 enum { LAB_MAX_PARAMETERS = 5 + 8 * LAB_MAX_LAYERS };
