@@ -9,7 +9,8 @@ const cli_verb *const cli_verbs[] = {
     &cli_verb_freqs,   &cli_verb_table,   &cli_verb_apply,   &cli_verb_shift,
     &cli_verb_rebase,  &cli_verb_slopes,  &cli_verb_bias,    &cli_verb_positions,
     &cli_verb_attend,  &cli_verb_compare, &cli_verb_convert, &cli_verb_identify,
-    &cli_verb_plot,    &cli_verb_bench,   &cli_verb_cpu,     &cli_verb_lesson};
+    &cli_verb_plot,    &cli_verb_bench,   &cli_verb_cpu,     &cli_verb_lesson,
+    &cli_verb_lab};
 
 const size_t cli_num_verbs = CLI_COUNT(cli_verbs);
 

@@ -27,6 +27,7 @@ extern const cli_verb cli_verb_lesson;
 extern const cli_verb cli_verb_plot;
 extern const cli_verb cli_verb_shift;
 extern const cli_verb cli_verb_rebase;
+extern const cli_verb cli_verb_lab;
 
 /* In the order of posenc --help. */
 extern const cli_verb *const cli_verbs[];

@@ -10,6 +10,8 @@
 
 #include "trainer.h"
 
+#define LAB_CHECKPOINT_FORMAT "posenc.lab/1" /* its metadata's "format" */
+
 /* Under a temporary name beside path, synced, then renamed: a full disk or a crash
  * leaves the last good file. */
 pe_status lab_checkpoint_save(const lab_state *state, const char *corpus_sha256,
@@ -18,5 +20,8 @@ pe_status lab_checkpoint_save(const lab_state *state, const char *corpus_sha256,
  * shapes, a configuration out of range, values that are not finite. */
 pe_status lab_checkpoint_load(lab_state *out, char corpus_sha256[65], const char *path,
                               pe_error *error);
+/* The same from bytes in memory.  corpus_sha256 may be NULL in both. */
+pe_status lab_checkpoint_parse(lab_state *out, char corpus_sha256[65], const void *data,
+                               size_t size, pe_error *error);
 
 #endif /* POSENC_LAB_CHECKPOINT_H */

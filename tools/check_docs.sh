@@ -38,6 +38,9 @@ suggests 'posenc plot d' decay dials
 suggests 'posenc freqs --role v' vision
 suggests 'posenc freqs llama-3.1' llama-3.1-70b llama-3.1-8b
 suggests 'posenc plot table --rol' --role
+suggests 'posenc lab insp' inspect
+suggests 'posenc help lab insp' inspect
+suggests 'posenc lab inspect --js' --json
 
 # zsh's function has to define itself and its helpers when it is loaded.
 zsh -fc "autoload -Uz compinit && compinit -u -D

@@ -30,7 +30,7 @@ static docs_value value_of(const char *name, const char **extension)
         return DOCS_FILE;
     if (strcmp(name, "FOLDER") == 0 || strcmp(name, "OUT") == 0)
         return DOCS_FOLDER;
-    if (strcmp(name, "WEIGHTS") == 0) {
+    if (strcmp(name, "WEIGHTS") == 0 || strcmp(name, "CKPT") == 0) {
         *extension = "safetensors";
         return DOCS_FILE;
     }

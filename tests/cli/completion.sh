@@ -70,6 +70,10 @@ expect 'posenc positions str' streaming
 expect 'posenc lesson al' alibi
 expect 'posenc attend llama-3.1-8b q.npy --layer 3 two' 'two words.npy'
 expect 'posenc nosuchverb ' ''
+expect 'posenc lab insp' inspect
+expect 'posenc help lab insp' inspect
+expect 'posenc lab inspect --js' --json
+expect 'posenc lab inspect w' w.safetensors
 # verbs_of [GROUP]: what --help lists.
 verbs_of() {
     "$posenc" ${1:+"$1"} --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z]*\) .*/\1/p'

@@ -3,6 +3,7 @@
 # inputs.py - the files that the transcripts' commands read
 #
 # q.npy and k.npy fit llama.json (head_dim 16, 6 heads, 2 for keys): batch 2, 5 tokens.
+import json
 import os
 import random
 import shutil
@@ -56,6 +57,7 @@ def make(folder, data):
     make_weights(folder, rng)
     make_gpt2(folder, rng)
     make_gguf(folder)
+    make_lab(folder)
 
 
 def make_gguf(folder):
@@ -121,3 +123,31 @@ def make_weights(folder, rng):
         whole = file.read()
     with open(f"{folder}/w_cut.safetensors", "wb") as file:
         file.write(whole[:-5])
+
+
+def make_lab(folder):
+    """lab/rope-seed0, a run of one layer that was stopped: the values of each tensor are
+    a ramp from -1 to 1, of second moments from 0 to 2."""
+    names = {"e": (256, 4), "b.0.n1.g": (4,), "b.0.qkv": (12, 4), "b.0.o": (4, 4),
+             "b.0.n2.g": (4,), "b.0.f1": (16, 4), "b.0.f2": (4, 16), "n.g": (4,),
+             "u": (256, 4)}
+    metadata = {"format": "posenc.lab/1", "input": "none", "layers": "rope",
+                "width": "4", "heads": "1", "length": "8", "batch": "2", "steps": "100",
+                "warmup": "10", "learn_slopes": "0", "peak_rate": "0.002",
+                "weight_decay": "0.1", "clip": "1", "seed": "0", "extension": "base",
+                "first_length": "0", "step": "40", "loss_average": "3.25",
+                "corpus_sha256": "0123456789abcdef" * 4}
+    header, data = {"__metadata__": metadata}, b""
+    for name, shape in names.items():
+        count = npy.product(shape)
+        for kind in "wmv":
+            low = 0 if kind == "v" else -1
+            values = struct.pack(f"<{count}f", *(low + 2 * i / (count - 1)
+                                                 for i in range(count)))
+            header[f"{kind}.{name}"] = {"dtype": "F32", "shape": list(shape),
+                                        "data_offsets": [len(data), len(data) + len(values)]}
+            data += values
+    text = json.dumps(header).encode()
+    os.makedirs(f"{folder}/lab/rope-seed0")
+    with open(f"{folder}/lab/rope-seed0/checkpoint.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
