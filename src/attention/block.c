@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * block.c - a block of keys: fetched, scored against a tile, and its values added
+ * block.c - a block of keys: fetched, multiplied with a tile, and its values added
  *
  * Packed: keys are transposed into panels and multiplied in register tiles; a worker
  * keeps as many panels as its scratch holds, found again by their first key.
@@ -10,7 +10,6 @@
 #include "attention/turn.h"
 #include "base/at.h"
 #include "base/dtype.h"
-#include "bias/bias_plan.h"
 
 #include <math.h>
 #include <string.h>
@@ -188,68 +187,6 @@ static void fetch_stream(pe_tile *tile)
 }
 
 /* --------------------------------------------------------------------- scoring --- */
-
-void pe_tile_positions(pe_tile *tile)
-{
-    const pe_call *call = tile->call;
-    if (call->plan->spec.bias[0] == NULL && call->plan->spec.bias[1] == NULL)
-        return;
-    for (int64_t j = 0; j < PE_KEY_BLOCK; j++) {
-        const int64_t i = j < tile->num_keys ? j : tile->num_keys - 1;
-        tile->key_position[j] = (double)pe_at_id(call->args.k_at, 0, tile->doc.b,
-                                                 pe_tile_key_token(tile, i));
-        tile->key_at[j] = (float)(tile->key_position[j] - tile->base);
-    }
-}
-
-static void add_bias(const pe_tile *tile, const pe_bias *bias, int64_t r, float *extra)
-{
-    const int64_t group = tile->call->plan->group;
-    const int64_t head = bias->head_start + tile->kv_head * group + r % group;
-    const double q = tile->position[r / group];
-    const int key_only = bias->type == PE_BIAS_ALIBI && bias->form == PE_BIAS_KEY_ONLY;
-    const double at_query = key_only ? (double)bias->slopes[head] * bias->scale * q : 0;
-    double row[PE_KEY_BLOCK];
-    pe_bias_row(bias, (int32_t)head, q, tile->key_position, tile->num_keys, row);
-    for (int64_t j = 0; j < tile->num_keys; j++)
-        extra[j] += (float)((row[j] - at_query) * PE_LOG2E);
-}
-
-static void add_mask(pe_tile *tile, int64_t r, float *extra)
-{
-    const pe_call *call = tile->call;
-    const pe_tensor *m = call->args.mask;
-    const int64_t group = call->plan->group;
-    float row[PE_KEY_BLOCK];
-    int64_t element;
-    if (!pe_tensor_at(
-            m, m->batch > 1 ? tile->doc.b : 0, tile->doc.q0 + tile->token + r / group,
-            m->num_heads > 1 ? tile->kv_head * group + r % group : 0, &element))
-        return;
-    pe_load(call->plan, m, element, pe_tile_key_token(tile, 0), tile->num_keys, row);
-    for (int64_t j = 0; j < tile->num_keys; j++)
-        extra[j] += row[j] * (float)PE_LOG2E;
-}
-
-void pe_tile_fill_extra(pe_tile *tile)
-{
-    const pe_call *call = tile->call;
-    tile->extra_is_ready = 1;
-    const pe_attention *plan = call->plan;
-    const int64_t end = tile->row_end < tile->rows ? tile->row_end : tile->rows;
-    for (int64_t r = tile->row_begin; r < end; r++) {
-        float *extra = tile->extra + r * PE_KEY_BLOCK;
-        memset(extra, 0, PE_KEY_BLOCK * sizeof *extra);
-        for (int i = 0; i < 2; i++)
-            if (plan->spec.bias[i] != NULL && i != plan->fast_bias)
-                add_bias(tile, plan->spec.bias[i], r, extra);
-        if (call->args.mask != NULL)
-            add_mask(tile, r, extra);
-        for (int64_t j = 0; tile->absent != 0 && j < tile->num_keys; j++)
-            if (tile->absent >> j & 1)
-                extra[j] = -INFINITY;
-    }
-}
 
 static void multiply(pe_tile *tile, int variant, float *s)
 {

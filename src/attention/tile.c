@@ -61,6 +61,12 @@ void pe_tile_place(pe_tile *tile, const pe_call *call, pe_scratch *scratch)
     tile->position = pe_scratch_take(scratch, tokens, sizeof(double));
     tile->key_at = pe_scratch_take(scratch, PE_KEY_BLOCK, f);
     tile->key_position = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(double));
+    if (call->uses_extra) {
+        const int64_t most = tokens + PE_KEY_BLOCK;
+        tile->distances = pe_scratch_take(scratch, most, f);
+        tile->distance_at = pe_scratch_take(scratch, most, sizeof(double));
+        tile->distance_bias = pe_scratch_take(scratch, most, sizeof(double));
+    }
     tile->keys = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(void *));
     tile->ahead = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(void *));
     tile->values = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(void *));
@@ -252,9 +258,12 @@ static void load_biases(pe_tile *tile)
     const pe_attention *plan = call->plan;
     if (plan->spec.bias[0] == NULL && plan->spec.bias[1] == NULL)
         return;
-    for (int64_t i = 0; i < tile->num_tokens; i++)
+    tile->queries_count_up = 1;
+    for (int64_t i = 0; i < tile->num_tokens; i++) {
         tile->position[i] = (double)pe_at_id(call->args.q_at, 0, tile->doc.b,
                                              tile->doc.q0 + tile->token + i);
+        tile->queries_count_up &= tile->position[i] == tile->position[0] + (double)i;
+    }
     tile->base = tile->position[0];
     if (plan->fast_bias < 0)
         return;

@@ -32,14 +32,18 @@ typedef struct {
     int64_t *far_end; /* [variants - 1][tile_tokens]: keys before it follow the rule */
     double *position; /* [tile_tokens], for biases */
     double base;      /* position that query_at and key_at count from */
+    int queries_count_up; /* by one */
 
     /* The block in hand. */
     int64_t key, num_keys;      /* within the document */
     int64_t row_begin, row_end; /* rows that see any of it; begin is a whole group */
     int masked;                 /* some of them not all of it */
     int values_finite;
-    float *key_at;               /* [PE_KEY_BLOCK] */
-    double *key_position;        /* [PE_KEY_BLOCK] */
+    float *key_at;        /* [PE_KEY_BLOCK] */
+    double *key_position; /* [PE_KEY_BLOCK] */
+    int keys_count_up;    /* by one */
+    float *distances;     /* [tile_tokens + PE_KEY_BLOCK], extra.c's */
+    double *distance_at, *distance_bias;
     const float *value_panel;    /* [PE_KEY_BLOCK][v_pad]; NULL when streaming */
     const void **keys, **values; /* [PE_KEY_BLOCK], streaming */
     const void **ahead;          /* rows of the block after */

@@ -7,6 +7,8 @@
 
 #include "bias/real.h"
 
+#include <math.h>
+
 void pe_bias_distances(const pe_bias *bias, double q, const double *k, int64_t n,
                        double *out)
 {
@@ -76,17 +78,38 @@ int32_t pe_bias_bucket(const pe_bias *bias, double q, double k)
     return k > q ? bias->later_side + low : low;
 }
 
+/* The bucket of a key at k is that of all whole positions [*low, *high). */
+static void bucket_keys(const pe_bias *bias, double q, double k, int64_t bucket,
+                        double *low, double *high)
+{
+    const int64_t i = bucket - (k > q ? bias->later_side : 0);
+    const double near = bias->edges[i];
+    const double far = i + 1 < bias->num_edges ? bias->edges[i + 1] : INFINITY;
+    if (k > q) {
+        *low = q + (near > 1 ? near : 1);
+        *high = q + far;
+    } else {
+        *low = q - far + 1;
+        *high = q - near + 1;
+    }
+}
+
 static void t5_row(const pe_bias *bias, int32_t head, double q, const double *k,
                    int64_t n, double *out)
 {
     const int causal = bias->form == PE_BIAS_CAUSAL;
+    double low = 0, high = 0, value = 0; /* keys in [low, high) have this value */
     for (int64_t j = 0; j < n; j++) {
         if (causal && k[j] > q) {
             out[j] = 0;
             continue;
         }
-        const int64_t row = pe_bias_bucket(bias, q, k[j]);
-        out[j] = bias->scale * (double)bias->table[row * bias->num_heads + head];
+        if (!(k[j] >= low && k[j] < high)) {
+            const int64_t row = pe_bias_bucket(bias, q, k[j]);
+            value = bias->scale * (double)bias->table[row * bias->num_heads + head];
+            bucket_keys(bias, q, k[j], row, &low, &high);
+        }
+        out[j] = value;
     }
 }
 
