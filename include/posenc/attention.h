@@ -58,9 +58,15 @@ typedef struct pe_far {
 
 /* One call.  q is (batch, q_len, num_heads, head_dim), k (batch, k_len, num_kv_heads,
  * head_dim), v the same with v_head_dim, out as q with v_head_dim; each has its own
- * dtype and layout, and k and v may be int8, coded or paged caches.  k_norms, as pe_kv
- * keeps it, is [batch][num_kv_heads][ceil(k_len / 64)]: no key in that run of 64 is
- * longer; results with and without are the same bits for finite v. */
+ * dtype and layout, and k and v may be int8, coded or paged caches.
+ *
+ * With ALiBi, blocks of keys too far to matter are left out.  How far that is depends on
+ * the longest keys.  k_norms, as pe_kv keeps it, is [batch][num_kv_heads][ceil(k_len /
+ * 64)]: no key in that run of 64 is longer (each one as given, before k_rope).  NULL: a
+ * call of more than 8 rows measures the keys itself where that can pay, into its
+ * workspace; fewer rows would read keys for nothing else, and visit them all.  Results
+ * are the same bits with, without and under no_skip, the sign of a zero aside; with
+ * k_norms given, for finite v. */
 typedef struct pe_attention_args {
     uint32_t struct_size;
     int32_t num_seqs;                 /* packed: number of documents, else 0 */
@@ -71,11 +77,11 @@ typedef struct pe_attention_args {
     const int32_t *k_cu_seqlens;      /* default: q_cu_seqlens */
     const pe_tensor *mask;            /* scores tensor, added; batch, heads may be 1 */
     const float *sinks;               /* [num_heads]: extra logits (gpt-oss) */
-    const float *k_norms;             /* lets ALiBi skip blocks: see below */
+    const float *k_norms;             /* see above */
     const pe_far *far_rules; /* [num_far_rules]; the last rule that applies wins */
     float *lse; /* out: [batch][num_heads][q_len], sinks included; backward needs it */
     const pe_tensor *scores; /* out: probabilities of queries scores_start, ... */
-    int64_t *num_blocks;     /* out: [2], 64-key blocks visited and left out by norms */
+    int64_t *num_blocks;     /* out: [2], 64-key blocks visited and left out */
     int64_t num_far_rules;
     int64_t scores_start;
 } pe_attention_args;

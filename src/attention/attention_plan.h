@@ -31,4 +31,10 @@ struct pe_attention {
     pe_distance distance; /* of it */
 };
 
+/* The larger; NaN if either is one, so that no bound hides it. */
+static inline double pe_larger(double a, double b)
+{
+    return a > b || a != a ? a : b;
+}
+
 #endif /* PE_ATTENTION_PLAN_H */

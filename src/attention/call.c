@@ -378,6 +378,12 @@ static void lay_out(pe_call *call, unsigned char *base)
     if (call->backward)
         call->sink_sums = pe_scratch_take(
             &all, call->num_documents * plan->spec.num_heads, sizeof(double));
+    if (call->makes_norms)
+        call->own_norms = pe_scratch_take(
+            &all, call->batch * plan->spec.num_kv_heads * pe_call_num_runs(call),
+            sizeof(float));
+    if (call->makes_norms)
+        call->k_norms = call->own_norms;
     call->counts = pe_scratch_take(&all, call->num_workers * 8, sizeof(int64_t));
     if (call->num_parts > 1) {
         if (!pe_mul_i64(call->num_tiles, plan->spec.num_kv_heads * call->num_parts,
@@ -426,6 +432,8 @@ pe_status pe_call_check(pe_call *call, const pe_attention *plan,
     call->uses_extra |= call->args.mask != NULL || call->args.k->page_table != NULL ||
                         call->args.v->page_table != NULL;
     choose_tiles(call);
+    call->k_norms = s->no_skip ? NULL : call->args.k_norms;
+    call->makes_norms = pe_call_may_skip(call);
     lay_out(call, NULL);
     if (call->size == SIZE_MAX)
         return pe_fail(error, PE_E_LIMIT,
@@ -451,6 +459,8 @@ pe_status pe_call_place(pe_call *call, void *workspace, size_t workspace_size,
 
 pe_status pe_call_prepare(const pe_call *call, pe_error *error)
 {
+    if (call->makes_norms)
+        pe_call_make_norms(call);
     if (call->temperatures == NULL || call->q_len == 0)
         return PE_OK;
     pe_tensor factors;

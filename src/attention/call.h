@@ -29,12 +29,15 @@ typedef struct {
     int64_t tile_rows;   /* rows of a full tile, padded to PE_ROW_GROUP */
     int64_t num_parts, part_len; /* of keys, each with its own online softmax */
     int uses_extra;              /* scores get more than the fast bias */
-    int64_t num_slots;           /* packed blocks that a worker keeps */
+    int makes_norms;
+    int64_t num_slots; /* packed blocks that a worker keeps */
     int64_t num_workers;
     float *temperatures;  /* [batch][q_len], or NULL */
     float *parts;         /* [num_tiles][kv heads][num_parts][tile_rows][v_pad + 2] */
     double *bias_sums[2]; /* backward: [documents][num_heads][gradients of a head] */
     double *sink_sums;    /* backward: [documents][num_heads] */
+    const float *k_norms; /* the caller's or own; NULL: no block is left out */
+    float *own_norms;     /* [batch][kv heads][runs of keys], made by the call itself */
     int64_t *counts;      /* [num_workers][8]: blocks visited, left out */
     unsigned char *workers;
     size_t worker_size, size;
@@ -49,8 +52,18 @@ pe_status pe_call_check(pe_call *call, const pe_attention *plan,
 pe_status pe_call_place(pe_call *call, void *workspace, size_t workspace_size,
                         pe_error *error);
 
-/* Fills temperatures. */
+/* Fills temperatures and own norms. */
 pe_status pe_call_prepare(const pe_call *call, pe_error *error);
+
+/* Runs of PE_KEY_BLOCK keys, each with a norm. */
+int64_t pe_call_num_runs(const pe_call *call);
+
+/* 1: norms are worth making, since ALiBi may put some blocks out of reach. */
+int pe_call_may_skip(const pe_call *call);
+
+/* own_norms = the longest key of each run, rounded up; NaN where a key or a value is not
+ * finite, so that leaving blocks out shows in no result. */
+void pe_call_make_norms(const pe_call *call);
 
 pe_document pe_call_document(const pe_call *call, int64_t index);
 

@@ -202,7 +202,7 @@ void pe_kv_refresh(pe_kv *kv)
     info->k_norms = kv->packed_norms;
     info->k_error = 0;
     for (int64_t t = 0; t < info->len; t++)
-        info->k_error = kv->errors[t] > info->k_error ? kv->errors[t] : info->k_error;
+        info->k_error = pe_larger(info->k_error, kv->errors[t]);
 }
 
 const pe_kv_info *pe_kv_get_info(const pe_kv *kv)

@@ -60,8 +60,7 @@ static float above(double x)
 static void raise_norm(pe_kv *kv, int64_t token, int64_t head, double length)
 {
     float *run = kv->norms + token / PE_KEY_BLOCK * kv->spec.num_kv_heads + head;
-    if (!(length <= (double)*run)) /* NaN wins */
-        *run = above(length);
+    *run = above(pe_larger(length, (double)*run));
 }
 
 /* Stores count turned rows as keys from token on.  Turning rounds each element by 2 u
@@ -81,7 +80,7 @@ static void store_keys(pe_kv *kv, int64_t token, int64_t count)
             double lost, length;
             measure(kv, t * heads + h, &lost, &length);
             lost += (length + lost) * 0x1p-22;
-            worst = lost <= worst ? worst : lost; /* NaN wins */
+            worst = pe_larger(worst, lost);
             raise_norm(kv, token + t, h, length);
         }
         kv->errors[token + t] += worst;

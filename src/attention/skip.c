@@ -7,23 +7,115 @@
  * has the proof. */
 #include "attention/tile.h"
 
+#include "attention/turn.h"
+#include "base/dtype.h"
+#include "bias/bias_plan.h"
 #include "rope/plan.h"
 
 #include <math.h>
+
+/* ------------------------------------------------------------------- own norms --- */
+
+int64_t pe_call_num_runs(const pe_call *call)
+{
+    return (call->k_len + PE_KEY_BLOCK - 1) / PE_KEY_BLOCK;
+}
+
+/* The largest slope that all heads of some kv head have, in log2 units. */
+static double steepest_group(const pe_attention *plan)
+{
+    const pe_bias *bias = plan->spec.bias[plan->fast_bias];
+    double steepest = 0;
+    for (int64_t kv = 0; kv < plan->spec.num_kv_heads; kv++) {
+        double least = INFINITY;
+        for (int64_t h = kv * plan->group; h < (kv + 1) * plan->group; h++)
+            least = fmin(least, fabs((double)bias->slopes[bias->head_start + h]));
+        steepest = least > steepest ? least : steepest;
+    }
+    return steepest * fabs(bias->scale) * PE_LOG2E;
+}
+
+/* Whether blocks can go where positions count up by one and products are small, and
+ * enough of them to pay for the norms; a streaming call would read its keys for their
+ * norms alone. */
+int pe_call_may_skip(const pe_call *call)
+{
+    const pe_attention_spec *s = &call->plan->spec;
+    const int64_t window = s->visible.window;
+    const double reach =
+        (double)(window > 0 && window < call->k_len ? window : call->k_len);
+    return call->k_norms == NULL && !s->no_skip && !call->backward &&
+           !call->streaming && call->plan->fast_bias >= 0 &&
+           steepest_group(call->plan) * reach > -2 * (double)PE_EXP2_ZERO;
+}
+
+static float above(double x)
+{
+    const float f = (float)(x * (1 + 0x1p-30));
+    return (double)f < x ? pe_f32_from_bits(pe_f32_bits(f) + 1) : f;
+}
+
+/* Tokens of row b that a document may hold. */
+static int64_t tokens_of(const pe_call *call, int64_t b)
+{
+    const pe_attention_args *a = &call->args;
+    if (a->num_seqs > 0)
+        return a->k_cu_seqlens[a->num_seqs];
+    return a->k_lens != NULL ? a->k_lens[b] : call->k_len;
+}
+
+static double length_of(const pe_call *call, const pe_tensor *x, int64_t b, int64_t t,
+                        int64_t head, float *room)
+{
+    int64_t element;
+    if (!pe_tensor_at(x, b, t, head, &element))
+        return 0;
+    pe_load(call->plan, x, element, 0, x->dim, room);
+    return pe_length(room, x->dim);
+}
+
+static void make_norms(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const pe_call *call = arg;
+    const int64_t runs = pe_call_num_runs(call), heads = call->plan->spec.num_kv_heads;
+    (void)worker;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t b = i / runs / heads, head = i / runs % heads;
+        const int64_t first = i % runs * PE_KEY_BLOCK, tokens = tokens_of(call, b);
+        float room[PE_MAX_VECTOR_DIM];
+        double longest = 0;
+        for (int64_t t = first; t < first + PE_KEY_BLOCK && t < tokens; t++) {
+            const double key = length_of(call, call->args.k, b, t, head, room);
+            const double value = length_of(call, call->args.v, b, t, head, room);
+            longest = pe_larger(longest, value < INFINITY ? key : NAN);
+        }
+        call->own_norms[i] = above(longest);
+    }
+}
+
+void pe_call_make_norms(const pe_call *call)
+{
+    const int64_t count =
+        call->batch * call->plan->spec.num_kv_heads * pe_call_num_runs(call);
+    pe_run(&call->plan->env, count, 1, make_norms, (void *)(uintptr_t)call);
+}
+
+/* ------------------------------------------------------------------- the bound --- */
+
+#define SAFE 0x1p126 /* floats of this size can be turned and added up */
 
 /* No key of the block is longer. */
 static double longest_key(const pe_tile *tile)
 {
     const pe_call *call = tile->call;
-    const int64_t runs = (call->k_len + PE_KEY_BLOCK - 1) / PE_KEY_BLOCK;
+    const int64_t runs = pe_call_num_runs(call);
     const float *norms =
-        call->args.k_norms +
+        call->k_norms +
         (tile->doc.b * call->plan->spec.num_kv_heads + tile->kv_head) * runs;
     const int64_t last = pe_tile_key_token(tile, tile->num_keys - 1) / PE_KEY_BLOCK;
     double longest = 0;
     for (int64_t run = pe_tile_key_token(tile, 0) / PE_KEY_BLOCK; run <= last; run++)
-        if (!((double)norms[run] <= longest)) /* NaN wins, and then skips nothing */
-            longest = (double)norms[run];
+        longest = pe_larger(longest, (double)norms[run]);
     const pe_rope *rope = call->plan->spec.k_rope;
     return rope == NULL ? longest
                         : longest * fabs(rope->info.attention_factor) * (1 + 0x1p-20);
@@ -48,13 +140,10 @@ static double largest_bias(const pe_tile *tile, int64_t r, double low, double hi
 
 static double largest_extra(const pe_tile *tile, int64_t r)
 {
-    float top = -INFINITY;
-    for (int64_t j = 0; j < tile->num_keys; j++) {
-        const float x = tile->extra[r * PE_KEY_BLOCK + j];
-        if (!(x <= top)) /* NaN wins */
-            top = x;
-    }
-    return (double)top;
+    double top = -INFINITY;
+    for (int64_t j = 0; j < tile->num_keys; j++)
+        top = pe_larger(top, (double)tile->extra[r * PE_KEY_BLOCK + j]);
+    return top;
 }
 
 /* The bound is computed in double and widened by 2^-18 of its parts, more than the
@@ -67,6 +156,8 @@ static int row_is_nothing(const pe_tile *tile, int64_t r, double longest, double
     const pe_attention *plan = tile->call->plan;
     const double rounding = 1 + 0x1p-22 * (double)(plan->spec.head_dim + 16);
     double dot = tile->norm[r] * longest * rounding + 0x1p-100;
+    if (!(dot < SAFE)) /* the loop's products might overflow */
+        return 0;
     if (plan->spec.softcap > 0) {
         const double cap = plan->spec.softcap;
         dot = (dot < cap ? dot : cap) * PE_LOG2E * (1 + 0x1p-16);
@@ -84,12 +175,12 @@ static int row_is_nothing(const pe_tile *tile, int64_t r, double longest, double
 int pe_tile_is_nothing(pe_tile *tile, const float *maximum)
 {
     const pe_call *call = tile->call;
-    if (call->args.k_norms == NULL || call->plan->spec.no_skip)
+    if (call->k_norms == NULL)
         return 0;
     const int64_t end = tile->row_end < tile->rows ? tile->row_end : tile->rows;
     const double longest = longest_key(tile);
     double low = INFINITY, high = -INFINITY;
-    if (!(longest < INFINITY))
+    if (!(longest < SAFE))
         return 0;
     if (call->uses_extra)
         pe_tile_fill_extra(tile);

@@ -225,14 +225,10 @@ static void load_query(pe_tile *tile, int64_t i, int64_t h, int variant, float s
                       tile->kv_head * call->plan->group + h, &element))
         return;
     pe_turn_load(call->plan, q, element, turning, tile->turned, out);
-    double square = 0;
-    for (int64_t d = 0; d < q->dim; d++) {
+    for (int64_t d = 0; d < q->dim; d++)
         out[d] *= scale;
-        square += (double)out[d] * (double)out[d];
-    }
-    const double norm = sqrt(square);
-    if (variant == 0 || !(norm <= tile->norm[row]))
-        tile->norm[row] = norm;
+    const double norm = call->k_norms != NULL ? pe_length(out, q->dim) : 0;
+    tile->norm[row] = variant == 0 ? norm : pe_larger(norm, tile->norm[row]);
 }
 
 static void load_token(pe_tile *tile, int64_t i)

@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 
+#include <math.h>
 #include <string.h>
 
 pe_turning pe_turn_make(const pe_rope *rope, const pe_positions *at, int64_t b,
@@ -19,6 +20,19 @@ pe_turning pe_turn_make(const pe_rope *rope, const pe_positions *at, int64_t b,
     if (rope->pairs.reversed)
         turning.row = pe_row_negate(turning.row, rope->turns.n, buffer);
     return turning;
+}
+
+double pe_length(const float *x, int64_t n)
+{
+    double sums[8] = {0}; /* side by side: no addition waits for the one before */
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int j = 0; j < 8; j++)
+            sums[j] += (double)x[i + j] * (double)x[i + j];
+    for (; i < n; i++)
+        sums[0] += (double)x[i] * (double)x[i];
+    return sqrt(((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+                ((sums[4] + sums[5]) + (sums[6] + sums[7])));
 }
 
 void pe_load(const pe_attention *plan, const pe_tensor *x, int64_t element,
