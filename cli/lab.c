@@ -5,7 +5,7 @@
 #include "lab_verbs.h"
 #include "verbs.h"
 
-static const cli_verb *const members[] = {&cli_verb_lab_inspect};
+static const cli_verb *const members[] = {&cli_verb_lab_train, &cli_verb_lab_inspect};
 
 const cli_verb cli_verb_lab = {
     .name = "lab",
@@ -13,7 +13,9 @@ const cli_verb cli_verb_lab = {
     .operands = "",
     .about = "Trains small causal transformers that differ in their positional method\n"
              "only, and tests them on text longer than they were trained on.",
-    .examples = "posenc lab inspect lab/rope-seed0",
+    .examples =
+        "posenc lab train --method rope --config B --copy 16 --steps 40 -o try\n"
+        "posenc lab inspect try/rope-seed0",
     .members = members,
     .num_members = CLI_COUNT(members),
 };

@@ -17,21 +17,26 @@ static void replace(int32_t *field, int64_t given)
         *field = (int32_t)given;
 }
 
+void cli_lab_replace(const cli_lab_arg *args, lab_config *config)
+{
+    replace(&config->width, args->width);
+    replace(&config->heads, args->heads);
+    replace(&config->length, args->length);
+    replace(&config->batch, args->batch);
+    replace(&config->steps, args->steps);
+    if (args->warmup >= 0)
+        config->warmup = (int32_t)args->warmup;
+    else if (config->warmup > config->steps / 4)
+        config->warmup = config->steps / 4;
+    if (args->rate > 0)
+        config->peak_rate = args->rate;
+    config->seed = (uint64_t)args->seed;
+}
+
 static void fill_sizes(const cli_lab_arg *args, lab_config *out)
 {
     *out = args->config == CLI_LAB_B ? lab_config_b : lab_config_a;
-    replace(&out->width, args->width);
-    replace(&out->heads, args->heads);
-    replace(&out->length, args->length);
-    replace(&out->batch, args->batch);
-    replace(&out->steps, args->steps);
-    if (args->warmup >= 0)
-        out->warmup = (int32_t)args->warmup;
-    else if (out->warmup > out->steps / 4)
-        out->warmup = out->steps / 4;
-    if (args->rate > 0)
-        out->peak_rate = args->rate;
-    out->seed = (uint64_t)args->seed;
+    cli_lab_replace(args, out);
 }
 
 static int check(const lab_config *config)

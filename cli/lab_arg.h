@@ -14,7 +14,7 @@
 
 #include <stddef.h>
 
-enum { CLI_LAB_A = 0, CLI_LAB_B = 1, CLI_LAB_MAX_THREADS = 256 };
+enum { CLI_LAB_A = 1, CLI_LAB_B = 2, CLI_LAB_MAX_THREADS = 256 };
 
 typedef struct cli_lab_arg {
     const char *method, *layers; /* NULL: not given */
@@ -23,7 +23,7 @@ typedef struct cli_lab_arg {
     int64_t width, heads, length, batch, steps; /* of the configuration */
     int64_t warmup;                             /* -1: not given */
     int64_t seed, copy, threads;                /* copy 0: text; threads 0: one a CPU */
-    int32_t config, learn_slopes;
+    int32_t config, learn_slopes;               /* config 0: not given, A */
 } cli_lab_arg;
 
 /* What the options mean when none is given. */
@@ -100,6 +100,8 @@ extern const cli_choice cli_lab_config_names[];
 
 /* These say what is wrong and return an exit code. */
 
+/* Of a configuration, what the options for sizes change, not checked. */
+void cli_lab_replace(const cli_lab_arg *args, lab_config *config);
 /* The sizes only: the method is none. */
 int cli_lab_sizes(const cli_lab_arg *args, lab_config *out);
 /* All of a run: a method or a list of layers must be given. */

@@ -7,6 +7,7 @@
 
 #include "options.h"
 
+extern const cli_verb cli_verb_lab_train;
 extern const cli_verb cli_verb_lab_inspect;
 
 #endif /* POSENC_CLI_LAB_VERBS_H */

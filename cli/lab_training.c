@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * lab_training.c - one run, from wherever its folder stands to its last step
+ */
+#include "lab_training.h"
+
+#include "file_out.h"
+#include "lab_store.h"
+#include "progress.h"
+#include "stop.h"
+
+#include "lab/results.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct sitting {
+    const cli_lab_training *how;
+    char *checkpoint, *file; /* paths in the folder */
+    lab_state state;
+    cli_lab_record record;
+    double before; /* seconds of earlier sittings */
+    double start;  /* of this one, by the clock */
+    lab_trainer *trainer;
+} sitting;
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ------------------------------------------------------------------ the folder --- */
+
+static int make_folders(const char *path)
+{
+    char *copy = strdup(path);
+    if (copy == NULL)
+        return cli_fail(CLI_FAILED, "out of memory");
+    int failed = 0;
+    for (char *slash = strchr(copy + 1, '/'); slash != NULL && !failed;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        failed = mkdir(copy, 0777) != 0 && errno != EEXIST;
+        *slash = '/';
+    }
+    if (!failed)
+        failed = mkdir(copy, 0777) != 0 && errno != EEXIST;
+    const int reason = errno;
+    free(copy);
+    return failed ? cli_fail(CLI_FAILED, "the folder %s could not be made: %s", path,
+                             strerror(reason))
+                  : CLI_DONE;
+}
+
+/* NULL, or the first setting in which two runs of one method and seed differ. */
+static const char *difference(const lab_config *a, const lab_config *b,
+                              double values[2])
+{
+    const struct {
+        const char *name;
+        double a, b;
+    } fields[] = {{"layers", a->layers, b->layers},
+                  {"width", a->width, b->width},
+                  {"heads", a->heads, b->heads},
+                  {"length", a->length, b->length},
+                  {"first_length", a->first_length, b->first_length},
+                  {"batch", a->batch, b->batch},
+                  {"steps", a->steps, b->steps},
+                  {"warmup", a->warmup, b->warmup},
+                  {"peak_rate", a->peak_rate, b->peak_rate},
+                  {"weight_decay", a->weight_decay, b->weight_decay},
+                  {"clip", a->clip, b->clip}};
+    for (size_t i = 0; i < CLI_COUNT(fields); i++)
+        if (fields[i].a != fields[i].b) {
+            values[0] = fields[i].a;
+            values[1] = fields[i].b;
+            return fields[i].name;
+        }
+    return NULL;
+}
+
+static int take_up(sitting *s, const char *corpus_sha256)
+{
+    const cli_lab_training *how = s->how;
+    double values[2];
+    const char *name = difference(&s->state.config, how->config, values);
+    if (name != NULL)
+        return cli_fail(CLI_FAILED,
+                        "%s has %s %g, not %g; give the same settings, or --force to "
+                        "begin again",
+                        how->folder, name, values[0], values[1]);
+    if (strcmp(corpus_sha256, how->corpus->sha256) != 0)
+        return cli_fail(CLI_FAILED,
+                        "%s has learned from another text than %s; give the same, or "
+                        "--force to begin again",
+                        how->folder, how->corpus->name);
+    cli_lab_record_read(&s->record, s->file, s->state.step);
+    s->before = s->record.seconds;
+    return CLI_DONE;
+}
+
+static int begin(sitting *s)
+{
+    pe_error error;
+    const cli_lab_training *how = s->how;
+    if (lab_state_create(&s->state, how->config, &error) != PE_OK)
+        return cli_fail(CLI_FAILED, "%s", error.message);
+    if (how->from != NULL) {
+        const size_t size = (size_t)s->state.layout.size * sizeof(float);
+        memcpy(s->state.weights, how->from->weights, size);
+    }
+    return CLI_DONE;
+}
+
+/* What was there says nothing about the run that begins. */
+static int clear(const char *folder)
+{
+    static const char *const names[] = {CLI_LAB_CHECKPOINT, CLI_LAB_TRAIN_FILE,
+                                        LAB_RESULTS_FILE};
+    for (size_t i = 0; i < CLI_COUNT(names); i++) {
+        char *path = cli_lab_path(folder, names[i]);
+        const int failed = path == NULL || (unlink(path) != 0 && errno != ENOENT);
+        if (failed && path != NULL)
+            (void)cli_fail(CLI_FAILED, "%s could not be removed: %s", path,
+                           strerror(errno));
+        free(path);
+        if (failed)
+            return CLI_FAILED;
+    }
+    return CLI_DONE;
+}
+
+/* What there is in the folder, or a beginning. */
+static int find_state(sitting *s)
+{
+    const cli_lab_training *how = s->how;
+    char corpus_sha256[65];
+    int code = how->force ? clear(how->folder) : CLI_DONE;
+    if (code != CLI_DONE)
+        return code;
+    if (access(s->checkpoint, F_OK) != 0)
+        return begin(s);
+    code = cli_lab_load(s->checkpoint, &s->state, corpus_sha256);
+    if (code != CLI_DONE || how->resume)
+        return code == CLI_DONE ? take_up(s, corpus_sha256) : code;
+    const long long step = s->state.step, steps = s->state.config.steps;
+    if (step >= steps)
+        return cli_fail(CLI_FAILED, "%s holds a finished run; --force begins it again",
+                        how->folder);
+    return cli_fail(CLI_FAILED,
+                    "%s holds a run at step %lld of %lld; --resume goes on with it, "
+                    "--force begins it again",
+                    how->folder, step, steps);
+}
+
+/* --------------------------------------------------------------------- training --- */
+
+static int save_record(const sitting *s)
+{
+    json_object *object = cli_lab_record_json(&s->record, &s->state, s->how->corpus);
+    cli_file_out out = {0};
+    int code = cli_file_create(&out, s->file, 0);
+    const char *text = json_object_to_json_string_ext(
+        object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
+                    JSON_C_TO_STRING_NOSLASHESCAPE);
+    if (code == CLI_DONE && text == NULL)
+        code = cli_fail(CLI_FAILED, "out of memory");
+    if (code == CLI_DONE)
+        code = cli_file_write(&out, text, strlen(text));
+    if (code == CLI_DONE)
+        code = cli_file_write(&out, "\n", 1);
+    if (code == CLI_DONE)
+        code = cli_file_commit(&out);
+    cli_file_discard(&out);
+    (void)json_object_put(object);
+    cli_stop_watch();
+    return code;
+}
+
+static int save(sitting *s)
+{
+    pe_error error;
+    struct rusage usage;
+    s->record.seconds = s->before + now() - s->start;
+    s->record.threads = s->how->threads;
+    s->record.memory = (int64_t)lab_trainer_memory(s->trainer);
+    if (getrusage(RUSAGE_SELF, &usage) == 0)
+        s->record.peak_memory = (int64_t)usage.ru_maxrss * 1024;
+    if (lab_checkpoint_save(&s->state, s->how->corpus->sha256, s->checkpoint, &error) !=
+        PE_OK)
+        return cli_fail(CLI_FAILED, "%s", error.message);
+    return save_record(s);
+}
+
+/* To the last step, or to where something stops it. */
+static int take_steps(sitting *s, cli_progress *progress)
+{
+    const cli_lab_training *how = s->how;
+    const int64_t steps = s->state.config.steps;
+    int code = CLI_DONE;
+    while (s->state.step < steps && code == CLI_DONE && !cli_stop_wanted()) {
+        lab_step step;
+        pe_error error;
+        if (lab_trainer_step(s->trainer, &step, &error) != PE_OK) {
+            cli_progress_end(progress);
+            return cli_fail(CLI_FAILED, "%s: %s", how->folder, error.message);
+        }
+        const int64_t at = s->state.step;
+        if ((at % CLI_LAB_LOG_EVERY == 0 || at == steps) &&
+            !cli_lab_record_add(&s->record, at, s->state.loss_average))
+            code = cli_fail(CLI_FAILED, "out of memory");
+        if (code == CLI_DONE && at % how->save_every == 0 && at < steps)
+            code = save(s);
+        cli_progress_note(progress, "loss %.4f", s->state.loss_average);
+        cli_progress_add(progress, 1);
+    }
+    cli_progress_end(progress);
+    return code;
+}
+
+static int train(sitting *s)
+{
+    const cli_lab_training *how = s->how;
+    pe_error error;
+    char label[13], name[320];
+    cli_progress progress;
+    if (lab_trainer_create(&s->trainer, &s->state, how->corpus, NULL, how->env,
+                           &error) != PE_OK)
+        return cli_fail(CLI_FAILED, "%s", error.message);
+    lab_config_name(how->config, name, sizeof name);
+    (void)snprintf(label, sizeof label, "%.12s", name);
+    cli_stop_watch();
+    s->start = now();
+    /* A folder that cannot be written to is better known now than later. */
+    int code = s->state.step == 0 ? save(s) : CLI_DONE;
+    cli_progress_start(&progress, label, s->state.config.steps);
+    cli_progress_skip(&progress, s->state.step);
+    if (code == CLI_DONE)
+        code = take_steps(s, &progress);
+    if (code == CLI_DONE)
+        code = save(s);
+    lab_trainer_destroy(s->trainer);
+    if (code == CLI_DONE && s->state.step < s->state.config.steps) {
+        cli_note("stopped at step %lld of %d; to go on: %s", (long long)s->state.step,
+                 s->state.config.steps, how->again);
+        cli_stop_now();
+    }
+    return code;
+}
+
+int cli_lab_train(const cli_lab_training *training, lab_state *out,
+                  cli_lab_record *record)
+{
+    sitting s = {.how = training};
+    int code = make_folders(training->folder);
+    if (code != CLI_DONE)
+        return code;
+    s.checkpoint = cli_lab_path(training->folder, CLI_LAB_CHECKPOINT);
+    s.file = cli_lab_path(training->folder, CLI_LAB_TRAIN_FILE);
+    code = s.checkpoint == NULL || s.file == NULL ? CLI_FAILED : find_state(&s);
+    if (code == CLI_DONE && s.state.step < s.state.config.steps)
+        code = train(&s);
+    free(s.checkpoint);
+    free(s.file);
+    if (code == CLI_DONE) {
+        *out = s.state;
+        *record = s.record;
+        return CLI_DONE;
+    }
+    lab_state_release(&s.state);
+    cli_lab_record_release(&s.record);
+    return code;
+}

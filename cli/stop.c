@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stop.c - a signal that asks long work to stop where it can be gone on with
+ */
+#include "stop.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+static volatile sig_atomic_t came;
+
+static void remember(int number)
+{
+    came = number;
+}
+
+void cli_stop_watch(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < CLI_COUNT(signals); i++) {
+        struct sigaction action = {.sa_handler = remember,
+                                   .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+        struct sigaction old;
+        (void)sigemptyset(&action.sa_mask);
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            (void)sigaction(signals[i], &action, NULL);
+    }
+}
+
+int cli_stop_wanted(void)
+{
+    return came;
+}
+
+void cli_stop_now(void)
+{
+    (void)fflush(stdout);
+    (void)signal(came, SIG_DFL);
+    (void)raise(came);
+}

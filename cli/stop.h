@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stop.h - a signal that asks long work to stop where it can be gone on with
+ *
+ * The second signal is not asked about: it ends the command as if there were no
+ * handler.  Signals that were ignored at the start stay ignored. */
+#ifndef POSENC_CLI_STOP_H
+#define POSENC_CLI_STOP_H
+
+#include "cli.h"
+
+/* From now on SIGINT, SIGTERM and SIGHUP are asked about; again after files were
+ * written by way of pending.h, which takes the signals for itself. */
+void cli_stop_watch(void);
+/* The signal that came, or 0. */
+int cli_stop_wanted(void);
+/* Ends the command by the signal that came, as the shell expects it. */
+void cli_stop_now(void);
+
+#endif /* POSENC_CLI_STOP_H */
