@@ -13,7 +13,7 @@
 #define LAB_CHECKPOINT_FORMAT "posenc.lab/1" /* its metadata's "format" */
 
 /* Under a temporary name beside path, synced, then renamed: a full disk or a crash
- * leaves the last good file. */
+ * leaves the last good file, as does a value that is not finite: PE_E_ARGUMENT. */
 pe_status lab_checkpoint_save(const lab_state *state, const char *corpus_sha256,
                               const char *path, pe_error *error);
 /* Refuses, naming what: another program's file, missing or surplus tensors, other

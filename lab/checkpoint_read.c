@@ -237,19 +237,23 @@ static pe_status read_state(reader *r, lab_state *out, char corpus_sha256[65])
     if (r->status != PE_OK)
         return r->status;
     lab_layout_make(&layout, &config);
+    lab_state state;
     pe_status status = check_tensors(r, &layout);
     if (status == PE_OK)
-        status = lab_state_create(out, &config, r->error);
+        status = lab_state_create(&state, &config, r->error);
     if (status != PE_OK)
         return status;
-    out->step = step;
-    out->loss_average = loss_average;
-    status = copy_tensors(r, out);
-    if (status != PE_OK)
-        lab_state_release(out);
-    else if (corpus_sha256 != NULL)
+    state.step = step;
+    state.loss_average = loss_average;
+    status = copy_tensors(r, &state);
+    if (status != PE_OK) {
+        lab_state_release(&state);
+        return status;
+    }
+    *out = state;
+    if (corpus_sha256 != NULL)
         memcpy(corpus_sha256, hash, sizeof hash);
-    return status;
+    return PE_OK;
 }
 
 pe_status lab_checkpoint_load(lab_state *out, char corpus_sha256[65], const char *path,

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,9 +206,31 @@ static int write_file(const lab_state *state, const char *corpus_sha256,
     return failed ? -1 : 0;
 }
 
+/* What lab_checkpoint_load would refuse must not take the place of a good file. */
+static pe_status check_values(const lab_state *state, const char *path, pe_error *error)
+{
+    const float *const kinds[KINDS] = {state->weights, state->moment1, state->moment2};
+    for (int32_t i = 0; i < state->layout.count; i++)
+        for (int kind = 0; kind < KINDS; kind++) {
+            const lab_parameter *item = &state->layout.items[i];
+            const float *x = kinds[kind] + item->offset;
+            for (int64_t j = 0; j < lab_parameter_size(item); j++)
+                if (!isfinite(x[j]))
+                    return lab_fail(error, PE_E_ARGUMENT,
+                                    "%s is left as it was: element %" PRId64
+                                    " of %c.%s is %g at step %" PRId64,
+                                    path, j, "wmv"[kind], item -> name, (double)x[j],
+                                    state -> step);
+        }
+    return PE_OK;
+}
+
 pe_status lab_checkpoint_save(const lab_state *state, const char *corpus_sha256,
                               const char *path, pe_error *error)
 {
+    const pe_status status = check_values(state, path, error);
+    if (status != PE_OK)
+        return status;
     const size_t size = strlen(path) + 32;
     char *temporary = malloc(size);
     if (temporary == NULL)
