@@ -93,7 +93,8 @@ PE_API pe_status pe_attention_workspace(const pe_attention *plan,
 
 /* Prefill and decode: few queries stream over the keys, split among threads.  A query
  * that sees no key gets zeroes and lse -inf (or its sink).  NaN in q, k or v reaches the
- * rows that see it, and no other.  A key on an absent page is not seen.  Packed queries
+ * rows that see it, and no other; in a sink, the rows of its head.  A sink of +inf takes
+ * all weight (zeroes, lse +inf), one of -inf none.  A key on an absent page is not seen.  Packed queries
  * past the last document are left alone. */
 PE_API pe_status pe_attention_forward(const pe_attention *plan,
                                       const pe_attention_args *args, void *workspace,

@@ -272,7 +272,7 @@ void pe_tile_score(pe_tile *tile, pe_softmax_block *softmax)
 
 /* ---------------------------------------------------------------------- values --- */
 
-static int is_seen(const pe_tile *tile, int64_t r, int64_t j)
+int pe_tile_sees(const pe_tile *tile, int64_t r, int64_t j)
 {
     const float c = (float)j;
     return !tile->masked || (c >= tile->first[r] && c < tile->end[r]) ||
@@ -286,7 +286,7 @@ static void add_seen_values(pe_tile *tile)
     for (int64_t r = tile->row_begin; r < tile->row_end && r < tile->rows; r++)
         for (int64_t j = 0; j < tile->num_keys; j++) {
             const float weight = tile->s[r * PE_KEY_BLOCK + j];
-            if (!is_seen(tile, r, j))
+            if (!pe_tile_sees(tile, r, j))
                 continue;
             for (int64_t d = 0; d < pad; d++)
                 tile->out[r * pad + d] += weight * tile->value_panel[j * pad + d];

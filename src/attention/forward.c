@@ -45,7 +45,8 @@ static void attend(pe_tile *tile, int64_t begin, int64_t end)
 
 /* ---------------------------------------------------------------------- results --- */
 
-/* A sink is one more key whose value is nothing. */
+/* A sink is one more key whose value is nothing: at +inf it takes all the weight, at -inf
+ * none. */
 static void add_sink(pe_tile *tile, int64_t r)
 {
     const pe_call *call = tile->call;
@@ -56,9 +57,13 @@ static void add_sink(pe_tile *tile, int64_t r)
                          pe_tile_bias_of_query(tile, r)) *
                         PE_LOG2E;
     const double max = (double)tile->max[r];
-    if (!(sink > -INFINITY))
+    if (sink == -INFINITY)
         return;
-    if (!(sink <= max)) { /* the sink becomes the maximum */
+    if (isnan(sink)) {
+        tile->sum[r] = NAN;
+        return;
+    }
+    if (sink > max) { /* the sink becomes the maximum */
         const double shrink = max > -INFINITY ? pe_exp2(max - sink) : 0;
         tile->sum[r] = (float)((double)tile->sum[r] * shrink + 1);
         tile->max[r] = (float)sink;
@@ -122,6 +127,16 @@ static void store_weights(pe_tile *tile, int64_t r, const float *weights, int64_
         pe_vector_store(call->args.scores, element + key, 0, count, weights);
 }
 
+/* Weights to probabilities; in a row that is no number, of the keys that it sees. */
+static void share_out(const pe_tile *tile, int64_t r, float *weights)
+{
+    const float sum = tile->sum[r];
+    if (!isnan(sum))
+        tile->call->plan->kernels->scale(weights, sum > 0 ? 1 / sum : 0, PE_KEY_BLOCK);
+    for (int64_t j = 0; isnan(sum) && j < tile->num_keys; j++)
+        weights[j] = pe_tile_sees(tile, r, j) ? NAN : 0;
+}
+
 /* A second walk, against the row's final maximum and sum. */
 static void store_probabilities(pe_tile *tile)
 {
@@ -144,8 +159,7 @@ static void store_probabilities(pe_tile *tile)
         for (int64_t r = begin > tile->row_begin ? begin : tile->row_begin;
              r < end && r < tile->row_end; r++) {
             float *weights = tile->s + r * PE_KEY_BLOCK;
-            plan->kernels->scale(weights, tile->sum[r] > 0 ? 1 / tile->sum[r] : 0,
-                                 PE_KEY_BLOCK);
+            share_out(tile, r, weights);
             store_weights(tile, r, weights, tile->doc.k0 + key, tile->num_keys);
         }
     }

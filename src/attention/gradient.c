@@ -263,6 +263,16 @@ static void store_keys(pe_tile *tile, const pe_gradient_call *g)
     }
 }
 
+/* The share of the weights that a sink has. */
+static double sink_weight(double sink, double lse)
+{
+    if (sink == -INFINITY || lse == -INFINITY)
+        return 0;
+    if (isnan(sink) || isnan(lse))
+        return NAN;
+    return sink == lse ? 1 : pe_exp2(sink - lse);
+}
+
 static void add_sink_gradients(const pe_tile *tile, int64_t document)
 {
     const pe_call *call = tile->call;
@@ -270,10 +280,8 @@ static void add_sink_gradients(const pe_tile *tile, int64_t document)
         const double sink = ((double)call->args.sinks[head_of(tile, r)] -
                              pe_tile_bias_of_query(tile, r)) *
                             PE_LOG2E;
-        const double lse = (double)tile->max[r];
-        if (lse > -INFINITY && sink > -INFINITY)
-            call->sink_sums[document * call->plan->spec.num_heads + head_of(tile, r)] -=
-                pe_exp2(sink - lse) * (double)tile->delta[r];
+        call->sink_sums[document * call->plan->spec.num_heads + head_of(tile, r)] -=
+            sink_weight(sink, (double)tile->max[r]) * (double)tile->delta[r];
     }
 }
 

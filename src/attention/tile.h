@@ -121,6 +121,9 @@ void pe_tile_fill_extra(pe_tile *tile);
 /* s = dot products of the rows that see the block; fills *softmax for the kernels. */
 void pe_tile_score(pe_tile *tile, pe_softmax_block *softmax);
 
+/* 1: row r of the tile sees key j of the block in hand. */
+int pe_tile_sees(const pe_tile *tile, int64_t r, int64_t j);
+
 /* out += weights in s times the block's values. */
 void pe_tile_add_values(pe_tile *tile);
 
