@@ -160,7 +160,9 @@ PE_API pe_status pe_kv_create(pe_kv **out, const pe_kv_spec *spec, const pe_env 
 PE_API void pe_kv_destroy(pe_kv *kv);
 /* Valid until the next call that changes kv. */
 PE_API const pe_kv_info *pe_kv_get_info(const pe_kv *kv);
-/* Rotate, convert and store unrotated k and v at positions at; PE_E_LIMIT when full. */
+/* Rotate, convert and store unrotated k and v at positions at; PE_E_LIMIT when full.
+ * What no rotation reaches keeps its bytes where formats agree (int8 with one scale a
+ * vector, blocks of the same codec): here, in moves and in forks. */
 PE_API pe_status pe_kv_append(pe_kv *kv, const pe_positions *at, const pe_tensor *k,
                               const pe_tensor *v, pe_error *error);
 typedef int32_t pe_gap;

@@ -63,23 +63,66 @@ static void raise_norm(pe_kv *kv, int64_t token, int64_t head, double length)
     *run = above(pe_larger(length, (double)*run));
 }
 
+/* Elements that turning can change: whole groups of the cache's format. */
+static void turned_elements(const pe_kv *kv, int64_t *begin, int64_t *end)
+{
+    const pe_rope *rope = kv->spec.rope;
+    const int64_t group = pe_tensor_group(&kv->k);
+    *begin = *end = 0;
+    if (rope == NULL)
+        return;
+    const int64_t last = rope->pairs.rotary_start + 2 * rope->turns.n;
+    *begin = rope->pairs.rotary_start / group * group;
+    *end = (last + group - 1) / group * group;
+}
+
+/* Where a key came from: tokens [token, ...) of a caller's tensor, or x NULL: it has been
+ * here before. */
+typedef struct {
+    const pe_tensor *x;
+    int64_t token;
+} origin;
+
+/* What turning leaves alone keeps its bytes where the formats agree: int8 and blocks are
+ * not coded a second time. */
+static void store_key(const pe_kv *kv, const origin *from, const pe_tensor *keys,
+                      int64_t t, int64_t h)
+{
+    const float *row = kv->turned + (t * kv->spec.num_kv_heads + h) * kv->spec.head_dim;
+    int64_t begin, end, x = 0, y;
+    turned_elements(kv, &begin, &end);
+    if (!pe_tensor_at(keys, 0, t, h, &y))
+        return;
+    if (from->x != NULL && pe_tensor_same_bytes(from->x, keys) &&
+        pe_tensor_at(from->x, 0, from->token + t, h, &x)) {
+        pe_vector_copy(from->x, x, keys, y, begin);
+        pe_vector_copy(from->x, x + end, keys, y + end, keys->dim - end);
+    } else if (from->x != NULL) {
+        begin = 0;
+        end = keys->dim;
+    }
+    if (begin < end)
+        pe_vector_store(keys, y, begin, end - begin, row + begin);
+}
+
 /* Stores count turned rows as keys from token on.  Turning rounds each element by 2 u
  * (|x c| + |y s|), so a vector by at most 4 u of its length; storing loses what reading
  * back shows. */
-static void store_keys(pe_kv *kv, int64_t token, int64_t count)
+static void store_keys(pe_kv *kv, int64_t token, int64_t count, const origin *from)
 {
     const int64_t heads = kv->spec.num_kv_heads;
+    const double rounding = kv->spec.rope != NULL ? 0x1p-22 : 0;
     const pe_tensor keys = slice(&kv->k, token, count);
-    const pe_tensor turned = rows_of(kv, kv->turned, count);
     const pe_tensor stored = rows_of(kv, kv->stored, count);
-    pe_tensor_copy(&turned, &keys, &kv->env, NULL);
+    for (int64_t i = 0; i < count * heads; i++)
+        store_key(kv, from, &keys, i / heads, i % heads);
     pe_tensor_copy(&keys, &stored, &kv->env, NULL);
     for (int64_t t = 0; t < count; t++) {
         double worst = 0;
         for (int64_t h = 0; h < heads; h++) {
             double lost, length;
             measure(kv, t * heads + h, &lost, &length);
-            lost += (length + lost) * 0x1p-22;
+            lost += (length + lost) * rounding;
             worst = pe_larger(worst, lost);
             raise_norm(kv, token + t, h, length);
         }
@@ -161,10 +204,16 @@ static void store_values(pe_kv *kv, const pe_tensor *v, int64_t begin, int64_t c
         for (int64_t h = 0; h < v->num_heads; h++) {
             float row[PE_MAX_VECTOR_DIM] = {0};
             int64_t from, to;
-            if (pe_tensor_at(v, 0, begin + t, h, &from))
+            const int is_there = pe_tensor_at(v, 0, begin + t, h, &from);
+            if (!pe_tensor_at(&part, 0, t, h, &to))
+                continue;
+            if (is_there && pe_tensor_same_bytes(v, &part)) {
+                pe_vector_copy(v, from, &part, to, v->dim);
+                continue;
+            }
+            if (is_there)
                 pe_vector_load(v, from, 0, v->dim, row);
-            if (pe_tensor_at(&part, 0, t, h, &to))
-                pe_vector_store(&part, to, 0, v->dim, row);
+            pe_vector_store(&part, to, 0, v->dim, row);
         }
 }
 
@@ -183,10 +232,11 @@ pe_status pe_kv_append(pe_kv *kv, const pe_positions *at, const pe_tensor *k,
     for (int64_t t = 0; t < k->seq_len; t += PE_KV_CHUNK) {
         const int64_t rest = k->seq_len - t,
                       count = rest < PE_KV_CHUNK ? rest : PE_KV_CHUNK;
+        const origin from = {k, t};
         if ((status = load_keys(kv, k, t, count, error)) != PE_OK)
             return status;
         memset(kv->errors + len + t, 0, (size_t)count * sizeof *kv->errors);
-        store_keys(kv, len + t, count);
+        store_keys(kv, len + t, count, &from);
         store_values(kv, v, t, count);
     }
     kv->info.len = len + k->seq_len;
@@ -231,8 +281,9 @@ static void turn_back(pe_kv *kv, int64_t token, int64_t count, int64_t by)
 {
     const pe_tensor keys = slice(&kv->k, token, count);
     const pe_tensor turned = rows_of(kv, kv->turned, count);
+    const origin here = {NULL, 0};
     pe_rope_shift(kv->spec.rope, -by, &keys, &turned, NULL);
-    store_keys(kv, token, count);
+    store_keys(kv, token, count, &here);
 }
 
 pe_status pe_kv_evict(pe_kv *kv, int64_t first, int64_t count, pe_gap gap,
@@ -291,13 +342,16 @@ pe_status pe_kv_rebase(pe_kv *kv, const pe_rope *rope, pe_error *error)
                        "rope has %d axes, must have those of the cache (%lld)",
                        rope->info.num_axes, (long long)kv->num_axes);
     pe_status status = PE_OK;
-    const double grows =
+    double grows =
         fabs(rope->info.attention_factor / kv->spec.rope->info.attention_factor);
+    if (rope->info.rotary_dim < rope->info.head_dim && grows < 1)
+        grows = 1; /* the rest of the vector does not shrink */
     /* Of no tokens first: a plan that does not fit is refused before any key moves. */
     const pe_tensor none = slice(&kv->k, 0, 0), no_rows = rows_of(kv, kv->turned, 0);
     if ((status = pe_rope_rebase(kv->spec.rope, &kv->info.at, rope, &kv->info.at, &none,
                                  &no_rows, error)) != PE_OK)
         return status;
+    const origin here = {NULL, 0};
     forget_norms(kv, 0);
     for (int64_t t = 0; t < kv->info.len; t += PE_KV_CHUNK) {
         const int64_t n =
@@ -309,7 +363,7 @@ pe_status pe_kv_rebase(pe_kv *kv, const pe_rope *rope, pe_error *error)
         pe_rope_rebase(kv->spec.rope, &at, rope, &at, &keys, &turned, NULL);
         for (int64_t i = t; i < t + n; i++)
             kv->errors[i] *= grows;
-        store_keys(kv, t, n);
+        store_keys(kv, t, n, &here);
     }
     kv->spec.rope = rope;
     pe_kv_refresh(kv);
