@@ -132,8 +132,9 @@ static void print_text(const lab_state *state, const cli_lab_record *record,
                  c->heads == 1 ? "" : "s", state->layout.num_weights);
     (void)printf("text      %s, %" PRId64 " bytes to learn from\n", corpus->name,
                  corpus->train_size);
-    (void)printf("trained   %" PRId64 " steps of %d rows of %d tokens\n", state->step,
-                 c->batch, c->length);
+    (void)printf("trained   %" PRId64 " step%s of %d row%s of %d tokens\n", state->step,
+                 state->step == 1 ? "" : "s", c->batch, c->batch == 1 ? "" : "s",
+                 c->length);
     (void)printf("loss      %.4f nats a byte, the last steps averaged\n",
                  state->loss_average);
     if (record->seconds > 0)

@@ -167,6 +167,7 @@ static int save_record(const sitting *s)
 {
     json_object *object = cli_lab_record_json(&s->record, &s->state, s->how->corpus);
     cli_file_out out = {0};
+    cli_stop_hold();
     int code = cli_file_create(&out, s->file, 0);
     const char *text = json_object_to_json_string_ext(
         object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |

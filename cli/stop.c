@@ -14,9 +14,24 @@ static void remember(int number)
     came = number;
 }
 
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+static void mask(int how)
+{
+    sigset_t set;
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < CLI_COUNT(signals); i++)
+        (void)sigaddset(&set, signals[i]);
+    (void)sigprocmask(how, &set, NULL);
+}
+
+void cli_stop_hold(void)
+{
+    mask(SIG_BLOCK);
+}
+
 void cli_stop_watch(void)
 {
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < CLI_COUNT(signals); i++) {
         struct sigaction action = {.sa_handler = remember,
                                    .sa_flags = SA_RESTART | (int)SA_RESETHAND};
@@ -25,6 +40,7 @@ void cli_stop_watch(void)
         if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
             (void)sigaction(signals[i], &action, NULL);
     }
+    mask(SIG_UNBLOCK);
 }
 
 int cli_stop_wanted(void)

@@ -9,9 +9,11 @@
 
 #include "cli.h"
 
-/* From now on SIGINT, SIGTERM and SIGHUP are asked about; again after files were
- * written by way of pending.h, which takes the signals for itself. */
+/* From now on SIGINT, SIGTERM and SIGHUP are asked about. */
 void cli_stop_watch(void);
+/* Before files are written by way of pending.h, which takes the signals for itself:
+ * they wait until the next cli_stop_watch. */
+void cli_stop_hold(void);
 /* The signal that came, or 0. */
 int cli_stop_wanted(void);
 /* Ends the command by the signal that came, as the shell expects it. */

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: MIT
+#
+# lab_check.py - posenc lab: runs that are stopped, killed, refused and gone on with
+#
+# A checkpoint does not say how long its run took, so that two runs which are to be the
+# same leave the same bytes.
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import struct
+import subprocess
+import time
+
+import safetensors
+
+SMALL = ["--layers", "1", "--width", "16", "--heads", "2", "--length", "16", "--batch",
+         "9", "--text", "genesis.txt"]
+RUN = ["lab", "train", "--method", "rope", *SMALL, "--steps", "250", "--save-every", "10"]
+
+
+class Lab:
+    def __init__(self, posenc, folder):
+        self.posenc, self.folder = posenc, folder
+        self.count = self.failed = 0
+
+    def run(self, *args, limit=None, path=None):
+        env = dict(os.environ, LC_ALL="C")
+        if path is not None:
+            env["PATH"] = path
+        def less():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        return subprocess.run([self.posenc, *args], cwd=self.folder, env=env, timeout=120,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              preexec_fn=less if limit is not None else None)
+
+    def check(self, what, is_good, detail=""):
+        self.count += 1
+        if not is_good:
+            self.failed += 1
+            print(f"lab: {what} {detail}")
+
+    def refuses(self, code, words, *args, **how):
+        """One line on stderr that says these words, and nothing on stdout."""
+        done = self.run(*args, **how)
+        lines = done.stderr.splitlines()
+        self.check(" ".join(args), done.returncode == code and len(lines) == 1
+                   and words in lines[0] and not done.stdout,
+                   f"gives {done.returncode}, {lines}, expected {code}, {words!r}")
+
+    def bytes_of(self, name):
+        with open(f"{self.folder}/{name}", "rb") as file:
+            return file.read()
+
+    def json_of(self, name):
+        return json.loads(self.bytes_of(name))
+
+    def checkpoint(self, output, name="rope-seed0"):
+        return self.bytes_of(f"{output}/{name}/checkpoint.safetensors")
+
+    def start(self, *args):
+        return subprocess.Popen([self.posenc, *args], cwd=self.folder,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+
+    def wait_for_step(self, output, step, process):
+        """Until its train.json has come that far."""
+        path = f"{self.folder}/{output}/rope-seed0/train.json"
+        while process.poll() is None:
+            try:
+                with open(path, encoding="utf-8") as file:
+                    if json.load(file)["step"] >= step:
+                        return
+            except FileNotFoundError:
+                pass
+            time.sleep(0.005)
+
+
+def check_whole(lab):
+    """A run, its record, and the same on more threads than there are chunks."""
+    done = lab.run(*RUN, "-o", "whole", "--threads", "1", "--json")
+    lab.check("train", done.returncode == 0 and not done.stderr, done.stderr)
+    record = lab.json_of("whole/rope-seed0/train.json")
+    lab.check("--json is train.json", json.loads(done.stdout) == record)
+    lab.check("schema", record["schema"] == "posenc.lab.train/1")
+    lab.check("log", [entry["step"] for entry in record["log"]] == [100, 200, 250],
+              record["log"])
+    losses = [entry["loss"] for entry in record["log"]]
+    lab.check("losses fall", losses[0] > losses[1] > losses[2] > 0, losses)
+    lab.check("finished", record["finished"] and record["step"] == 250)
+    lab.check("text", record["text"]["name"] == "genesis.txt"
+              and record["text"]["validation_bytes"] == 4096
+              and record["text"]["train_bytes"] == 8 * 4096, record["text"])
+    lab.check("speed", abs(record["tokens_per_second"] * record["seconds"]
+                           - 250 * 9 * 16) < 1e-6 * 250 * 9 * 16)
+    lab.check("memory", 0 < record["memory"] < record["peak_memory"], record)
+    inspected = json.loads(lab.run("lab", "inspect", "whole/rope-seed0", "--json").stdout)
+    lab.check("inspect agrees", inspected["loss_average"] == record["loss"] == losses[-1]
+              and inspected["settings"] == record["settings"]
+              and inspected["corpus_sha256"] == record["text"]["sha256"])
+    for threads in "2", "3":
+        lab.run(*RUN, "-o", "threads", "--threads", threads, "--force")
+        lab.check(f"{threads} threads", lab.checkpoint("threads") == lab.checkpoint("whole"))
+
+
+def check_interrupted(lab, threads, number):
+    output = f"cut{threads}{number}"
+    run = [*RUN, "-o", output, "--threads", str(threads)]
+    stops, step = 0, 20
+    while True:
+        process = lab.start(*run, *(["--resume"] if stops else []))
+        lab.wait_for_step(output, step, process)
+        process.send_signal(number)
+        _, err = process.communicate()
+        if process.returncode != -number:
+            break
+        stops += 1
+        notes = err.splitlines()
+        at = re.fullmatch(r"posenc: lab train: note: stopped at step (\d+) of 250; to go "
+                          r"on: (posenc lab train .* --resume)", notes[-1])
+        lab.check("the note", at is not None and len(notes) == 1, notes)
+        if at is None:
+            return
+        step = min(int(at[1]) + 70, 250)
+        inspected = json.loads(lab.run("lab", "inspect", f"{output}/rope-seed0",
+                                       "--json").stdout)
+        lab.check("the step of the note", inspected["step"] == int(at[1]))
+    lab.check("stopped and gone on with", stops >= 1 and process.returncode == 0,
+              (stops, process.returncode, err))
+    lab.check(f"stopped {stops} times, {threads} threads: the same bits",
+              lab.checkpoint(output) == lab.checkpoint("whole"))
+    record = lab.json_of(f"{output}/rope-seed0/train.json")
+    whole = lab.json_of("whole/rope-seed0/train.json")
+    lab.check("the same log", record["log"] == whole["log"], record["log"])
+
+
+def check_killed(lab):
+    process = lab.start(*RUN, "-o", "killed")
+    lab.wait_for_step("killed", 30, process)
+    process.kill()
+    process.communicate()
+    lab.check("killed", process.returncode == -signal.SIGKILL)
+    lab.refuses(1, "of 250; --resume goes on with it, --force begins it again", *RUN, "-o",
+                "killed")
+    lab.check("resumed", lab.run(*RUN, "-o", "killed", "--resume").returncode == 0)
+    lab.check("killed: the same bits", lab.checkpoint("killed") == lab.checkpoint("whole"))
+
+
+def check_ignored(lab):
+    """As under nohup: a signal that was ignored at the start does not stop it."""
+    process = subprocess.Popen(["bash", "-c", 'trap "" INT; exec "$0" "$@"', lab.posenc,
+                                *RUN, "-o", "ignored"], cwd=lab.folder,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    lab.wait_for_step("ignored", 20, process)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    lab.check("an ignored signal", process.returncode == 0
+              and lab.checkpoint("ignored") == lab.checkpoint("whole"))
+
+
+def check_finished(lab):
+    lab.refuses(1, "whole/rope-seed0 holds a finished run; --force begins it again",
+                *RUN, "-o", "whole")
+    before = lab.checkpoint("whole")
+    done = lab.run(*RUN, "-o", "whole", "--resume")
+    lab.check("a finished run is left alone", done.returncode == 0 and not done.stderr
+              and "250 steps of 9 rows of 16 tokens" in done.stdout, done)
+    with open(f"{lab.folder}/whole/rope-seed0/results.json", "w", encoding="utf-8"):
+        pass
+    lab.check("forced", lab.run(*RUN, "-o", "whole", "--force").returncode == 0)
+    lab.check("forced: the same bits", lab.checkpoint("whole") == before)
+    lab.check("forced: old results go",
+              not os.path.exists(f"{lab.folder}/whole/rope-seed0/results.json"))
+    lab.refuses(2, "--resume goes on and --force begins again", *RUN, "--resume", "--force")
+
+
+def replaced(args, old, new):
+    args = list(args)
+    args[args.index(old)] = new
+    return args
+
+
+def check_other_settings(lab):
+    lab.refuses(1, "has steps 250, not 300", *replaced(RUN, "250", "300"), "-o", "whole",
+                "--resume")
+    lab.refuses(1, "has batch 9, not 8", *replaced(RUN, "9", "8"), "-o", "whole",
+                "--resume")
+    text = lab.bytes_of("genesis.txt")
+    with open(f"{lab.folder}/other.txt", "wb") as file:
+        file.write(text[:-1] + b"!")
+    lab.refuses(1, "has learned from another text than other.txt",
+                *replaced(RUN, "genesis.txt", "other.txt"), "-o", "whole", "--resume")
+
+
+def check_full_disk(lab):
+    """At the start there is nothing; later the last good checkpoint stays."""
+    lab.refuses(1, "full/rope-seed0/checkpoint.safetensors: File too large", *RUN, "-o",
+                "full", limit=1000)
+    lab.check("nothing half-written", os.listdir(f"{lab.folder}/full/rope-seed0") == [])
+    process = lab.start(*RUN, "-o", "full")
+    lab.wait_for_step("full", 30, process)
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    before = lab.checkpoint("full")
+    lab.refuses(1, "File too large", *RUN, "-o", "full", "--resume", limit=5000)
+    lab.check("the last good checkpoint stays", lab.checkpoint("full") == before)
+    lab.check("and nothing else", sorted(os.listdir(f"{lab.folder}/full/rope-seed0"))
+              == ["checkpoint.safetensors", "train.json"])
+    lab.run(*RUN, "-o", "full", "--resume")
+    lab.check("after a full disk: the same bits",
+              lab.checkpoint("full") == lab.checkpoint("whole"))
+
+
+def check_not_finite(lab):
+    """Weights near the end of float32: the loss is not finite, which is said."""
+    process = lab.start(*RUN, "-o", "nan")
+    lab.wait_for_step("nan", 10, process)
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    path = f"{lab.folder}/nan/rope-seed0/checkpoint.safetensors"
+    header, tensors = safetensors.read(path)
+    tensors["w.u"] = struct.pack("<f", 3e38) * (len(tensors["w.u"]) // 4)
+    before = header + b"".join(tensors.values())
+    with open(path, "wb") as file:
+        file.write(before)
+    done = lab.run(*RUN, "-o", "nan", "--resume")
+    lab.check("a loss that is not finite", done.returncode == 1
+              and re.search(r"the loss of step \d+ is .*nan.*element \d+ of ", done.stderr)
+              and len(done.stderr.splitlines()) == 1, done)
+    lab.check("leaves the checkpoint", lab.checkpoint("nan") == before)
+
+
+def check_texts(lab):
+    run = ["lab", "train", "--method", "none", "-o", "texts", "--steps", "1"]
+    lab.refuses(1, "nowhere.txt: No such file", *run, "--text", "nowhere.txt")
+    with open(f"{lab.folder}/short.txt", "wb") as file:
+        file.write(bytes(9215))
+    lab.refuses(1, "short.txt has 9215 bytes, must have at least 9216", *run, "--text",
+                "short.txt")
+    lab.refuses(2, "--text and --copy are two texts", *run, "--text", "x", "--copy", "3")
+    lab.refuses(1, "bible-kjv and bible-kjv-text, or name a text by --text FILE", *run,
+                path="/nonexistent")
+    lab.refuses(1, "length is 40000, must be below the 32768 bytes", *run, "--text",
+                "genesis.txt", "--length", "40000")
+    lab.refuses(1, "could not be made", "lab", "train", "--method", "none", "--text",
+                "genesis.txt", "-o", "genesis.txt")
+
+
+def train(lab, method, *args):
+    return lab.run("lab", "train", "--method", method, *SMALL, "--steps", "3", "-o",
+                   "short", *args)
+
+
+def check_from(lab):
+    """Training that goes on at a greater length, by every mode that there is for it."""
+    go_on = ["lab", "train", "--text", "genesis.txt", "--steps", "2", "-o", "long"]
+    cases = [("rope", "pi", "rope-pi"), ("rope", "ntkx2", "rope-ntkx2"),
+             ("rope", "yarn-b8", "rope-yarn-b8"), ("rope", "parts-b4", "rope-parts-b4"),
+             ("rope", "base", "rope"), ("sin", "pi", "sin-pi"), ("sin", "base", "sin"),
+             ("learned", "interp", "learned-interp"), ("alibi", None, "alibi"),
+             ("none", None, "none"), ("t5", None, "t5"), ("kerple", None, "kerple")]
+    for method in {case[0] for case in cases}:
+        lab.check(f"train {method}", train(lab, method).returncode == 0)
+    for method, mode, name in cases:
+        done = lab.run(*go_on, "--from", f"short/{method}-seed0", "--length", "40",
+                       *(["--extend", mode] if mode else []))
+        lab.check(f"{method} by {mode}", done.returncode == 0, done.stderr)
+        settings = lab.json_of(f"long/{name}-seed0/train.json")["settings"]
+        is_extended = mode not in (None, "base")
+        lab.check(f"settings of {name}", settings["length"] == 40
+                  and settings["first_length"] == (16 if is_extended else 0)
+                  and settings.get("extension") == (mode if is_extended else None),
+                  settings)
+    further = [*replaced(go_on, "long", "longer"), "--from", "long/rope-pi-seed0",
+               "--length", "64"]
+    lab.refuses(2, "extension is yarn, must be pi, which the model was extended by",
+                *further, "--extend", "yarn")
+    lab.check("extended twice", lab.run(*further, "--extend", "pi").returncode == 0)
+    settings = lab.json_of("longer/rope-pi-seed0/train.json")["settings"]
+    lab.check("from the first length", settings["first_length"] == 16)
+    rope = [*go_on, "--from", "short/rope-seed0"]
+    lab.refuses(2, "--length is missing", *rope, "--extend", "pi")
+    lab.refuses(2, "length is 16, must be above the 16", *rope, "--length", "16",
+                "--extend", "pi")
+    lab.refuses(2, "the extension is missing: base, pi, ntk, yarn", *rope, "--length", "32")
+    lab.refuses(2, "extension is dyn, must be one of", *rope, "--length", "32", "--extend",
+                "dyn")
+    lab.refuses(2, "--method is what the model of --from has", *rope, "--length", "32",
+                "--method", "rope")
+    lab.refuses(2, "mode pi is for rope layers", *go_on, "--from", "short/alibi-seed0",
+                "--length", "32", "--extend", "pi")
+    lab.refuses(2, "extension is base, must be interp", *go_on, "--from",
+                "short/learned-seed0", "--length", "32", "--extend", "base")
+    lab.refuses(2, "--extend is for a model that --from names", *RUN, "--extend", "pi")
+    lab.refuses(1, "no checkpoint of the lab", *go_on, "--from", "q.npy", "--length", "32")
+
+
+def run(posenc, folder):
+    lab = Lab(posenc, folder)
+    check_whole(lab)
+    for threads in 1, 2:
+        for number in signal.SIGINT, signal.SIGTERM:
+            check_interrupted(lab, threads, number)
+    check_killed(lab)
+    check_ignored(lab)
+    check_finished(lab)
+    check_other_settings(lab)
+    check_full_disk(lab)
+    check_not_finite(lab)
+    check_texts(lab)
+    check_from(lab)
+    for name in ("whole", "threads", "killed", "ignored", "full", "nan", "short", "long",
+                 "longer"):
+        shutil.rmtree(f"{folder}/{name}", ignore_errors=True)
+    return lab.count, lab.failed
