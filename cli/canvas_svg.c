@@ -185,17 +185,42 @@ static void put_frame(FILE *out, const cli_box *box)
                   box->left, box->top, box->width, box->height);
 }
 
+static double place_x(const cli_panel *panel, const cli_box *box, double x)
+{
+    return box->left + cli_axis_place(&panel->x, x) * box->width;
+}
+
+/* Values off the panel stand at its edge. */
+static double place_y(const cli_panel *panel, const cli_box *box, double y)
+{
+    const double place = cli_axis_place(&panel->y, y);
+    return box->top + (1 - (place < 0 ? 0 : place > 1 ? 1 : place)) * box->height;
+}
+
+static void put_spread(FILE *out, const cli_panel *panel, const cli_box *box, int s)
+{
+    const cli_series *series = &panel->series[s];
+    if (series->low == NULL)
+        return;
+    (void)fprintf(out, "<polygon class=\"d%d\" fill-opacity=\"0.18\" points=\"", s);
+    for (int64_t i = 0; i < 2 * series->count; i++) {
+        const int is_back = i >= series->count;
+        const int64_t at = is_back ? 2 * series->count - 1 - i : i;
+        const double y = is_back ? series->high[at] : series->low[at];
+        (void)fprintf(out, "%s%.1f,%.1f", i > 0 ? " " : "",
+                      place_x(panel, box, series->x[at]), place_y(panel, box, y));
+    }
+    (void)fputs("\"/>\n", out);
+}
+
 static void put_series(FILE *out, const cli_panel *panel, const cli_box *box, int s)
 {
     const cli_series *series = &panel->series[s];
     if (!series->is_dotted)
         (void)fprintf(out, "<polyline class=\"line s%d\" points=\"", s);
     for (int64_t i = 0; i < series->count; i++) {
-        const double x =
-            box->left + cli_axis_place(&panel->x, series->x[i]) * box->width;
-        double place = cli_axis_place(&panel->y, series->y[i]);
-        place = place < 0 ? 0 : place > 1 ? 1 : place;
-        const double y = box->top + (1 - place) * box->height;
+        const double x = place_x(panel, box, series->x[i]);
+        const double y = place_y(panel, box, series->y[i]);
         if (series->is_dotted)
             (void)fprintf(out,
                           "<circle class=\"d%d\" cx=\"%.1f\" cy=\"%.1f\" "
@@ -252,6 +277,8 @@ static int put_panel(FILE *out, const cli_panel *panel, const cli_box *box)
     int status = CLI_DONE;
     if (panel->type == CLI_HEAT)
         status = cli_svg_heat(out, panel, box);
+    for (int s = 0; s < panel->num_series; s++)
+        put_spread(out, panel, box, s);
     for (int s = 0; s < panel->num_series; s++)
         put_series(out, panel, box, s);
     put_frame(out, box);

@@ -26,6 +26,15 @@ cli_series *cli_panel_series(cli_panel *panel, int64_t count)
     return NULL;
 }
 
+int cli_series_spread(cli_series *series)
+{
+    series->low = calloc((size_t)series->count, sizeof *series->low);
+    series->high = calloc((size_t)series->count, sizeof *series->high);
+    if (series->low != NULL && series->high != NULL)
+        return CLI_DONE;
+    return cli_fail(CLI_FAILED, "out of memory");
+}
+
 int cli_panel_cells(cli_panel *panel, int64_t rows, int64_t cols, int has_row_names,
                     int has_col_names)
 {
@@ -49,6 +58,8 @@ void cli_figure_release(cli_figure *figure)
         for (int32_t s = 0; s < panel->num_series; s++) {
             free(panel->series[s].x);
             free(panel->series[s].y);
+            free(panel->series[s].low);
+            free(panel->series[s].high);
         }
         free(panel->values);
         free(panel->row_names);

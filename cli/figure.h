@@ -19,12 +19,13 @@ typedef struct cli_axis {
     double min, max;
     int32_t log_base; /* 0: linear; 2 or 10 */
     int32_t digits;   /* significant, in CSV; 0: all */
-    int32_t is_whole; /* 1: no fractions among the ticks */
+    int32_t is_whole; /* 1: no fractions among the ticks, powers of 2 written out */
 } cli_axis;
 
 typedef struct cli_series {
     char name[CLI_NAME_SIZE];
     double *x, *y;
+    double *low, *high; /* shaded between them; NULL: not */
     int64_t count;
     int32_t is_dotted; /* points, not joined */
 } cli_series;
@@ -71,6 +72,8 @@ typedef struct cli_figure {
  * NULL, with a message: out of memory. */
 cli_panel *cli_figure_panel(cli_figure *figure, cli_panel_type type);
 cli_series *cli_panel_series(cli_panel *panel, int64_t count);
+/* Makes low and high.  Returns an exit code. */
+int cli_series_spread(cli_series *series);
 /* Makes values, and names if wanted.  Returns an exit code. */
 int cli_panel_cells(cli_panel *panel, int64_t rows, int64_t cols, int has_row_names,
                     int has_col_names);

@@ -5,7 +5,9 @@
 #include "lab_verbs.h"
 #include "verbs.h"
 
-static const cli_verb *const members[] = {&cli_verb_lab_train, &cli_verb_lab_inspect};
+static const cli_verb *const members[] = {&cli_verb_lab_run, &cli_verb_lab_train,
+                                          &cli_verb_lab_eval, &cli_verb_lab_report,
+                                          &cli_verb_lab_inspect};
 
 const cli_verb cli_verb_lab = {
     .name = "lab",

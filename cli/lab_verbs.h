@@ -9,5 +9,8 @@
 
 extern const cli_verb cli_verb_lab_train;
 extern const cli_verb cli_verb_lab_inspect;
+extern const cli_verb cli_verb_lab_eval;
+extern const cli_verb cli_verb_lab_run;
+extern const cli_verb cli_verb_lab_report;
 
 #endif /* POSENC_CLI_LAB_VERBS_H */

@@ -18,9 +18,11 @@ void cli_tidy_number(char *text)
     memmove(digits, first, strlen(first) + 1);
 }
 
-static void name_power(cli_tick *tick, int base, int exponent)
+static void name_power(cli_tick *tick, const cli_axis *axis, int exponent)
 {
-    if (base == 2)
+    if (axis->log_base == 2 && axis->is_whole)
+        (void)snprintf(tick->text, sizeof tick->text, "%.0f", tick->at);
+    else if (axis->log_base == 2)
         (void)snprintf(tick->text, sizeof tick->text, "2^%d", exponent);
     else if (exponent >= -2 && exponent <= 3)
         (void)snprintf(tick->text, sizeof tick->text, "%g", tick->at);
@@ -37,7 +39,7 @@ static int log_ticks(const cli_axis *axis, int wanted, cli_tick *out)
     int count = 0;
     for (int e = first; e <= last && count < CLI_MAX_TICKS; e += step) {
         out[count].at = pow(base, e);
-        name_power(&out[count++], axis->log_base, e);
+        name_power(&out[count++], axis, e);
     }
     return count;
 }

@@ -45,7 +45,7 @@ typedef struct lab_result {
 
 typedef struct lab_timing {
     char method[LAB_NAME_SIZE];
-    char what[8]; /* "train" or "eval" */
+    char what[8]; /* "train": the whole run; "step": some steps alone; "eval" */
     uint64_t seed;
     double multiple;
     int64_t tokens; /* read in that time */

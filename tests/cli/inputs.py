@@ -58,6 +58,7 @@ def make(folder, data):
     make_gpt2(folder, rng)
     make_gguf(folder)
     make_lab(folder)
+    make_results(folder)
 
 
 def make_gguf(folder):
@@ -151,3 +152,47 @@ def make_lab(folder):
     os.makedirs(f"{folder}/lab/rope-seed0")
     with open(f"{folder}/lab/rope-seed0/checkpoint.safetensors", "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def make_results(folder):
+    """results/METHOD-seedN, results of runs that never were: the loss of rope grows by half
+    for each doubling, that of alibi falls by a hundredth; seeds lie 0.1 apart.
+    other/rope-seed0 was trained with another width, twice/sin-seed0 on 128 tokens."""
+    settings = {"layers": 2, "width": 64, "heads": 4, "length": 64, "first_length": 0,
+                "batch": 32, "steps": 600, "warmup": 100, "peak_rate": 0.003,
+                "weight_decay": 0.1, "clip": 1, "text": "kjv",
+                "text_sha256": "0123456789abcdef" * 4, "eval_tokens": 32768,
+                "slide_tokens": 4096, "slide_from": 4, "version": "0.1.0"}
+    modes = {"rope": {"base": 0.5, "ntk": 0.25, "window": -0.03125},
+             "alibi": {"base": -0.015625}}
+    for method, seed in (("rope", 0), ("rope", 1), ("alibi", 0), ("alibi", 1)):
+        results, run = [], {"method": method, "seed": seed}
+        for mode, slope in modes[method].items():
+            for doublings in range(0 if mode == "base" else 1, 3):
+                multiple, nll = 2**doublings, 1.25 + slope * doublings + 0.125 * seed
+                results.append({**run, "mode": mode, "multiple": multiple,
+                                "windows": "nonoverlap", "nll": nll,
+                                "by_position": [1.25 + slope * (block > 0)
+                                                for block in range(multiple)]})
+                if mode == "base":
+                    results.append({**run, "mode": mode, "multiple": multiple,
+                                    "windows": "slide", "nll": nll - 0.0625})
+        timing = [{**run, "what": what, "multiple": multiple, "tokens": 1000000,
+                   "seconds": 12.5 * multiple, "memory": multiple << 24, "threads": 2,
+                   "isa": "avx2", "blas": "OpenBLAS"}
+                  for what in ("step", "eval") for multiple in (1, 2)]
+        whole = {"schema": "posenc.lab/1", "settings": settings, "results": results,
+                 "timing": timing}
+        write_json(f"{folder}/results/{method}-seed{seed}", whole)
+        if (method, seed) == ("rope", 0):
+            wider = {**whole, "settings": {**settings, "width": 96}}
+            write_json(f"{folder}/other/rope-seed0", wider)
+            longer = {**settings, "length": 128, "batch": 16}
+            text = json.dumps({**whole, "settings": longer}).replace("rope", "sin")
+            write_json(f"{folder}/twice/sin-seed0", json.loads(text))
+
+
+def write_json(folder, value):
+    os.makedirs(folder)
+    with open(f"{folder}/results.json", "w", encoding="utf-8") as file:
+        json.dump(value, file)
