@@ -9,6 +9,7 @@
 #if defined(__x86_64__)
 
 #  include "kernels/vec_avx512.h"
+#  include "kernels/vec_avx512_half.h"
 
 enum { UNROLL = 4 };
 #  define ISA      avx512

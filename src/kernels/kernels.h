@@ -31,7 +31,7 @@ typedef struct {
 /* Rotates num_heads vectors of n pairs: y0 = x0 c - x1 s, y1 = x0 s + x1 c, each within
  * 2 u (|x0 c| + |x1 s|) of the exact value, u = 2^-24, 2^-11, 2^-8 by y's dtype, plus
  * half the smallest subnormal (f32 in vectors rounds a product, too: twice that).
- * Strides count elements.  y may be x when both pairings are equal; else they are
+ * Strides count elements.  y may be x, with the same stride and dtype; else they are
  * apart. */
 typedef void pe_rotate_fn(const void *x, int64_t x_stride, void *y, int64_t y_stride,
                           int64_t num_heads, const float *cosine, const float *sine,

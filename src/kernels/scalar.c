@@ -5,6 +5,7 @@
  * The rotations are the vector sources over vectors of one lane. */
 #include "kernels/kernels.h"
 #include "kernels/sincos.h"
+#include "kernels/vec_pairs.h"
 
 enum { VLEN = 1 };
 /* Products of floats are exact in double, so each element is rounded once or twice. */
@@ -60,8 +61,16 @@ static inline void vf_zip(vf a, vf b, vf *lo, vf *hi)
     *lo = a;
     *hi = b;
 }
+VEC_UNZIP(vf, VLEN, float, f32)
+VEC_UNZIP(vf, VLEN, uint16_t, f16)
+VEC_UNZIP(vf, VLEN, uint16_t, bf16)
+VEC_ZIP(vf, VLEN, float, f32)
+VEC_ZIP(vf, VLEN, uint16_t, f16)
+VEC_ZIP(vf, VLEN, uint16_t, bf16)
 
 #define VF_KEEP(v) ((void)(v))
+#define VF_GROUP   2
+#define VF_WHOLE   4
 
 /* A vector of one lane has no part of it. */
 #define vf_load_part_f32(p, count)      ((void)(count), vf_load_f32(p))

@@ -7,6 +7,7 @@
 #define PE_VEC_AVX2_H
 
 #include "base/dtype.h"
+#include "kernels/vec_pairs.h"
 
 #include <immintrin.h>
 
@@ -22,6 +23,9 @@ enum { VLEN = 8, DLEN = 4 };
 typedef __m256 vf;
 typedef __m256d vd;
 typedef __m256i vu;
+
+/* Holds a value in a register: see rotate.inc. */
+#define VF_KEEP(v) __asm__("" : "+x"(v))
 
 /* ------------------------------------------------------------------- floats --- */
 
@@ -126,7 +130,9 @@ static inline vf vf_load_f16(const uint16_t *p)
 }
 static inline void vf_store_f16(uint16_t *p, vf v)
 {
-    _mm_storeu_si128((__m128i *)p, vf_to_f16(v));
+    __m128i h = vf_to_f16(v);
+    VF_KEEP(h); /* a conversion that stores, too, takes twice as long (Zen 4) */
+    _mm_storeu_si128((__m128i *)p, h);
 }
 static inline vf vf_load_part_f16(const uint16_t *p, int64_t count)
 {
@@ -153,10 +159,11 @@ static inline void vf_store_part_bf16(uint16_t *p, vf v, int64_t count)
     store_part_16(p, vf_to_bf16(v), count);
 }
 
-/* Holds a value in a register: see rotate.inc. */
-#define VF_KEEP(v) __asm__("" : "+x"(v))
+/* Of 16 registers; see rotate.inc and vec_avx512.h. */
+#define VF_GROUP 2
+#define VF_WHOLE 4
 
-/* b0 a0 b1 a1 ...; a vocabulary without it keeps to vf_unzip. */
+/* b0 a0 b1 a1 ..., where rotate.inc does without vf_unzip. */
 #define vf_swap_pairs(v) _mm256_permute_ps(v, 0xb1)
 
 /* lo hi = a0 b0 a1 b1 ... */
@@ -172,6 +179,47 @@ static inline void vf_zip(vf a, vf b, vf *lo, vf *hi)
     const vf x = _mm256_unpacklo_ps(a, b), y = _mm256_unpackhi_ps(a, b);
     *lo = _mm256_permute2f128_ps(x, y, 0x20);
     *hi = _mm256_permute2f128_ps(x, y, 0x31);
+}
+VEC_UNZIP(vf, VLEN, float, f32)
+VEC_ZIP(vf, VLEN, float, f32)
+
+static inline void vf_unzip_f16(const uint16_t *p, vf *a, vf *b)
+{
+    const __m256i even_odd =
+        _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4,
+                         5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+    const __m256i sorted = _mm256_permute4x64_epi64(
+        _mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)p), even_odd), 0xd8);
+    *a = vf_from_f16(_mm256_castsi256_si128(sorted));
+    *b = vf_from_f16(_mm256_extracti128_si256(sorted, 1));
+}
+static inline void vf_zip_f16(uint16_t *p, vf a, vf b)
+{
+    const __m128i h = vf_to_f16(a), g = vf_to_f16(b);
+    _mm_storeu_si128((__m128i *)p, _mm_unpacklo_epi16(h, g));
+    _mm_storeu_si128((__m128i *)p + 1, _mm_unpackhi_epi16(h, g));
+}
+
+/* Elements of even and of odd place at p: the halves of 32-bit words. */
+static inline void vf_unzip_bf16(const uint16_t *p, vf *even, vf *odd)
+{
+    const __m256i words = _mm256_loadu_si256((const __m256i *)p);
+    *even = _mm256_castsi256_ps(_mm256_slli_epi32(words, 16));
+    *odd = _mm256_castsi256_ps(_mm256_and_si256(words, _mm256_set1_epi32(-65536)));
+}
+VEC_ZIP(vf, VLEN, uint16_t, bf16)
+
+/* As vn_join_bf16 of vec_avx512_half.h. */
+#define VF_JOINS_BF16
+static inline void vf_join_bf16(uint16_t *p, vf even, vf odd)
+{
+    const __m256i e = _mm256_castps_si256(even), o = _mm256_castps_si256(odd);
+    const __m256i upper = _mm256_blend_epi16(_mm256_srli_epi32(e, 16), o, 0xaa);
+    const __m256i lower = _mm256_blend_epi16(e, _mm256_slli_epi32(o, 16), 0xaa);
+    const __m256i middle = _mm256_or_si256(
+        _mm256_and_si256(upper, _mm256_set1_epi16(1)), _mm256_set1_epi16(0x7ffe));
+    const __m256i carry = _mm256_srli_epi16(_mm256_avg_epu16(lower, middle), 15);
+    _mm256_storeu_si256((__m256i *)p, _mm256_add_epi16(upper, carry));
 }
 
 /* --------------------------------------------------- doubles and 64-bit integers --- */

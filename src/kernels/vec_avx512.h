@@ -153,8 +153,12 @@ static inline void vf_store_part_bf16(uint16_t *p, vf v, int64_t count)
     store_part_16(p, vf_to_bf16(v), count);
 }
 
-/* Vectors of a row's cosines, and of its sines, that registers hold across heads. */
-#define VF_HELD 4
+/* What 32 registers hold in rotate.inc: vectors of a row's cosines, and of its sines,
+ * across heads; vectors of first elements, and of second ones, loaded before a store,
+ * beside such a row and without one. */
+#define VF_HELD  8
+#define VF_GROUP 4
+#define VF_WHOLE 8
 
 /* Holds a value in a register: see rotate.inc. */
 #define VF_KEEP(v) __asm__("" : "+v"(v))

@@ -7,6 +7,7 @@
 #define PE_VEC_NEON_H
 
 #include "base/dtype.h"
+#include "kernels/vec_pairs.h"
 
 #include <arm_neon.h>
 
@@ -137,7 +138,12 @@ static inline void vf_store_part_bf16(uint16_t *p, vf v, int64_t count)
 /* Holds a value in a register: see rotate.inc. */
 #define VF_KEEP(v) __asm__("" : "+w"(v))
 
-/* b0 a0 b1 a1 ...; a vocabulary without it keeps to vf_unzip. */
+/* Of 32 registers; see rotate.inc and vec_avx512.h. */
+#define VF_HELD  8
+#define VF_GROUP 4
+#define VF_WHOLE 8
+
+/* b0 a0 b1 a1 ..., where rotate.inc does without vf_unzip. */
 #define vf_swap_pairs(v) vrev64q_f32(v)
 
 /* lo hi = a0 b0 a1 b1 ... */
@@ -151,6 +157,12 @@ static inline void vf_zip(vf a, vf b, vf *lo, vf *hi)
     *lo = vzip1q_f32(a, b);
     *hi = vzip2q_f32(a, b);
 }
+VEC_UNZIP(vf, VLEN, float, f32)
+VEC_UNZIP(vf, VLEN, uint16_t, f16)
+VEC_UNZIP(vf, VLEN, uint16_t, bf16)
+VEC_ZIP(vf, VLEN, float, f32)
+VEC_ZIP(vf, VLEN, uint16_t, f16)
+VEC_ZIP(vf, VLEN, uint16_t, bf16)
 
 /* --------------------------------------------------- doubles and 64-bit integers --- */
 

@@ -8,6 +8,7 @@
 #define PE_VEC_WASM128_H
 
 #include "base/dtype.h"
+#include "kernels/vec_pairs.h"
 
 #include <wasm_simd128.h>
 
@@ -125,7 +126,11 @@ static inline void vf_store_part_bf16(uint16_t *p, vf v, int64_t count)
 
 #define VF_KEEP(v) ((void)(v))
 
-/* b0 a0 b1 a1 ...; a vocabulary without it keeps to vf_unzip. */
+/* Of perhaps 16 registers; see rotate.inc and vec_avx512.h. */
+#define VF_GROUP 2
+#define VF_WHOLE 4
+
+/* b0 a0 b1 a1 ..., where rotate.inc does without vf_unzip. */
 #define vf_swap_pairs(v) wasm_i32x4_shuffle(v, v, 1, 0, 3, 2)
 
 /* lo hi = a0 b0 a1 b1 ... */
@@ -139,6 +144,12 @@ static inline void vf_zip(vf a, vf b, vf *lo, vf *hi)
     *lo = wasm_i32x4_shuffle(a, b, 0, 4, 1, 5);
     *hi = wasm_i32x4_shuffle(a, b, 2, 6, 3, 7);
 }
+VEC_UNZIP(vf, VLEN, float, f32)
+VEC_UNZIP(vf, VLEN, uint16_t, f16)
+VEC_UNZIP(vf, VLEN, uint16_t, bf16)
+VEC_ZIP(vf, VLEN, float, f32)
+VEC_ZIP(vf, VLEN, uint16_t, f16)
+VEC_ZIP(vf, VLEN, uint16_t, bf16)
 
 /* --------------------------------------------------- doubles and 64-bit integers --- */
 

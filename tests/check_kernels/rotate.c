@@ -129,8 +129,8 @@ static void fill(test_rng *r, bench *b, const shape *s, void *x, float *cosine,
     }
 }
 
-/* One call with x and y apart; where the types and pairings allow it, the same in place,
- * which must give the same bits. */
+/* One call with x and y apart; where the types allow it, the same in place, which must
+ * give the same bits. */
 static void check_call(bench *b, test_rng *r, const shape *s)
 {
     static unsigned char apart[STRIP * 2];
@@ -164,7 +164,7 @@ static void check_call(bench *b, test_rng *r, const shape *s)
     for (int64_t h = 0; h < s->heads; h++)
         check_head(b, s, x, y, x0 + h * s->x_stride, y0 + h * s->y_stride, cosine,
                    sine);
-    if (b->in != b->out || b->in_inter != b->out_inter || s->x_stride != s->y_stride)
+    if (b->in != b->out || s->x_stride != s->y_stride)
         return;
 
     memcpy(apart, y, y_size);
@@ -228,6 +228,54 @@ static void check_n(bench *b, test_rng *r, int64_t n)
         }
 }
 
+static const uint32_t nans[] = {0x7fffffff, 0xffffffff, 0x7fc00000,
+                                0x7fff8000, 0x7f80ffff, 0xff800001};
+
+/* A NaN among the elements or in the row, of any payload: both elements of its pair
+ * become NaN, the others stay what they are. */
+static void check_nan(bench *b, test_rng *r, int64_t n)
+{
+    const shape s = {
+        .n = n, .heads = 2, .x_stride = 2 * n, .y_stride = 2 * n, .size = 1};
+    pe_rotate_fn *rotate = b->kernels->rotate[b->in][b->out][b->in_inter][b->out_inter];
+    float *cosine = strip_place(&b->cosine, (size_t)n * 4, AT_OFFSET, 0);
+    float *sine = strip_place(&b->sine, (size_t)n * 4, AT_OFFSET, 0);
+    void *x = strip_place(&b->x, (size_t)(4 * n) * dtype_sizes[b->in], AT_OFFSET, 0);
+    void *y = strip_place(&b->y, (size_t)(4 * n) * dtype_sizes[b->out], AT_OFFSET, 0);
+    name_call(b, &s);
+    for (int k = 0; k < 3 * (int)(sizeof nans / sizeof nans[0]); k++) {
+        const int64_t i = test_rng_int(r, 0, n - 1);
+        const int64_t at =
+            2 * n + (k % 2 ? first_of(b->in_inter, i) : second_of(b->in_inter, i, n));
+        const uint32_t bits = nans[k / 3];
+        float nan;
+        memcpy(&nan, &bits, sizeof nan);
+        fill(r, b, &s, x, cosine, sine);
+        if (k % 3 == 0)
+            cosine[i] = nan;
+        else if (k % 3 == 1)
+            sine[i] = nan;
+        else if (b->in == PE_K_F32)
+            ((float *)x)[at] = nan;
+        else
+            ((uint16_t *)x)[at] =
+                (uint16_t)(b->in == PE_K_BF16 ? bits >> 16 | 1 : bits >> 16 | 0x7c01);
+        b->calls++;
+        rotate(x, 2 * n, y, 2 * n, 2, cosine, sine, n);
+        for (int64_t h = 0; h < 2; h++)
+            for (int64_t j = 0; j < n; j++) {
+                const double got[2] = {
+                    get(b->out, y, 2 * n * h + first_of(b->out_inter, j)),
+                    get(b->out, y, 2 * n * h + second_of(b->out_inter, j, n))};
+                const int want = j == i && (h == 1 || k % 3 != 2);
+                if (isnan(got[0]) != want || isnan(got[1]) != want)
+                    fail_case("NaN %08x at pair %lld: pair %lld of head %lld is %g, %g",
+                              (unsigned)bits, (long long)i, (long long)j, (long long)h,
+                              got[0], got[1]);
+            }
+    }
+}
+
 static void check_no_heads(bench *b, test_rng *r)
 {
     shape s = {.n = 16, .x_stride = 32, .y_stride = 32, .size = 1};
@@ -249,6 +297,9 @@ int64_t check_rotate(const pe_kernels *kernels, test_rng *r)
         b.in_inter = kind / 2 % 2;
         b.out_inter = kind % 2;
         check_no_heads(&b, r);
+        for (int64_t n = 3; n <= MAX_N; n = n * 3 / 2 + 1)
+            check_nan(&b, r, n);
+        check_nan(&b, r, 64);
         for (int64_t n = 1; n <= MAX_N; n++)
             check_n(&b, r, n);
     }
