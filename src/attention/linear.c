@@ -63,7 +63,8 @@ static int load(const linear *a, const pe_tensor *x, const pe_positions *at, int
         const pe_turn turn = {row.cos, row.sin, NULL, NULL};
         pe_tensor_bshd(&from, PE_F32, in, 1, 1, 1, x->dim);
         pe_tensor_bshd(&to, PE_F32, out, 1, 1, 1, x->dim);
-        pe_rotate_token(&window, &turn, &from, &to, 0, 0);
+        const pe_rotor rotor = pe_rotor_of(&window, &from, &to);
+        pe_rotate_token(&rotor, &turn, 0, 0);
     }
     for (int64_t d = 0; d < x->dim; d++)
         a->turned[d] = a->rope != NULL ? (double)out[d] : a->plain[d];

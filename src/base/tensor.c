@@ -96,9 +96,9 @@ int pe_tensor_same(const pe_tensor *x, const pe_tensor *y)
 {
     const int64_t tokens =
         x->page_table != NULL && x->page_len < x->seq_len ? x->page_len : x->seq_len;
-    return x->data == y->data && same_format(x, y) && same_rows(x, y) &&
-           (tokens <= 1 || x->seq_stride == y->seq_stride) &&
-           (x->num_heads == 1 || x->head_stride == y->head_stride);
+    return x == y || (x->data == y->data && same_format(x, y) && same_rows(x, y) &&
+                      (tokens <= 1 || x->seq_stride == y->seq_stride) &&
+                      (x->num_heads == 1 || x->head_stride == y->head_stride));
 }
 
 /* ------------------------------------------------------------------ checks --- */
@@ -165,12 +165,11 @@ static int extent(const pe_tensor *x, int64_t *first, int64_t *end)
                         : pe_add_i64(*end, reach, end)))
             return 0;
     }
-    const int coded = x->dtype == PE_CODED;
-    const int64_t len = coded ? x->codec->block_len : 1;
-    const int64_t size = coded ? x->codec->block_size : 4;
+    const int64_t len = x->dtype == PE_CODED ? x->codec->block_len : 1;
+    const int64_t size = x->dtype == PE_CODED ? x->codec->block_size : 4;
     int64_t bytes;
-    return pe_mul_i64(*end / len, size, &bytes) &&
-           pe_mul_i64(*first / len, size, &bytes);
+    return pe_mul_i64(len == 1 ? *end : *end / len, size, &bytes) &&
+           pe_mul_i64(len == 1 ? *first : *first / len, size, &bytes);
 }
 
 static pe_status check_strides(const pe_tensor *x, pe_direction direction,
@@ -291,6 +290,8 @@ pe_status pe_tensor_check(const pe_tensor *tensor, pe_direction direction,
     pe_status status;
     if (tensor == NULL)
         return pe_fail(error, PE_E_ARGUMENT, "%s is NULL", name);
+    if (pe_tensor_is_plain(tensor, direction))
+        return PE_OK;
     if ((status = check_counts(tensor, name, error)) != PE_OK ||
         (status = check_dtype(tensor, name, error)) != PE_OK ||
         (status = check_strides(tensor, direction, name, error)) != PE_OK)
@@ -374,10 +375,22 @@ static void widest_first(axis *axes, int n)
         }
 }
 
+/* What a plain tensor spans, from its data on. */
+static uintptr_t plain_span(const pe_tensor *x)
+{
+    const int64_t last = (x->batch - 1) * x->batch_stride +
+                         (x->seq_len - 1) * x->seq_stride +
+                         (x->num_heads - 1) * x->head_stride;
+    return (uintptr_t)((last + x->dim) * pe_dtype_size(x->dtype));
+}
+
 static int overlap_is_certain(const pe_tensor *x, const pe_tensor *y)
 {
-    uintptr_t x_first, x_end, y_first, y_end;
+    uintptr_t x_first = (uintptr_t)x->data, x_end, y_first = (uintptr_t)y->data, y_end;
     if (x->page_table != NULL || y->page_table != NULL)
+        return 0;
+    if (pe_tensor_is_plain(x, PE_INPUT) && pe_tensor_is_plain(y, PE_INPUT) &&
+        (x_first + plain_span(x) <= y_first || y_first + plain_span(y) <= x_first))
         return 0;
     span(x, &x_first, &x_end);
     span(y, &y_first, &y_end);

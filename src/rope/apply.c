@@ -16,8 +16,8 @@ typedef struct {
     pe_row_scale scale;
     int backwards; /* turn by minus the angle */
     pe_window window;
-    int num_tensors;
-    const pe_tensor *x[2], *y[2];
+    int num_rotors;
+    const pe_rotor *rotors; /* of one shape but for their heads */
 } rotation;
 
 static pe_window window_of(const pe_rope *rope, pe_pairing in, pe_pairing out)
@@ -30,8 +30,8 @@ static void rotate_token(const rotation *r, const float *cosine, const float *si
                          int64_t b, int64_t t)
 {
     const pe_turn turn = {cosine, sine, NULL, NULL};
-    for (int k = 0; k < r->num_tensors; k++)
-        pe_rotate_token(&r->window, &turn, r->x[k], r->y[k], b, t);
+    for (int k = 0; k < r->num_rotors; k++)
+        pe_rotate_token(&r->rotors[k], &turn, b, t);
 }
 
 static pe_row signed_row(const rotation *r, pe_row row, int64_t count,
@@ -41,14 +41,22 @@ static pe_row signed_row(const rotation *r, pe_row row, int64_t count,
                                                    : row;
 }
 
-/* Tokens [begin, end) of one batch row; consecutive positions share the work of a run of
- * rows. */
+/* Tokens [begin, end) of one batch row, from the table as far as it reaches; consecutive
+ * positions share the work of a run of rows. */
 static void rotate_run(const rotation *r, int64_t b, int64_t begin, int64_t end)
 {
     const pe_rope *rope = r->rope;
     const int64_t n = rope->turns.n;
+    int64_t t = begin;
     pe_row_buffer buffer;
-    for (int64_t t = begin; t < end;) {
+    for (; t < end; t++) {
+        pe_row row = pe_rope_tabulated(rope, pe_at_id(r->at, 0, b, t), r->scale);
+        if (row.cos == NULL)
+            break;
+        row = signed_row(r, row, n, &buffer);
+        rotate_token(r, row.cos, row.sin, b, t);
+    }
+    while (t < end) {
         const int64_t start = pe_at_id(r->at, 0, b, t);
         const int64_t room = PE_MAX_PAIRS / n, rest = end - t;
         const int64_t rows = rest < room ? rest : room;
@@ -64,7 +72,7 @@ static void rotate_run(const rotation *r, int64_t b, int64_t begin, int64_t end)
 static void rotate_each(const rotation *r, int64_t begin, int64_t end)
 {
     const pe_rope *rope = r->rope;
-    const int64_t seq_len = r->x[0]->seq_len;
+    const int64_t seq_len = r->rotors[0].x->seq_len;
     pe_row_buffer buffer;
     pe_row row = {NULL, NULL};
     for (int64_t i = begin; i < end; i++) {
@@ -83,7 +91,7 @@ static void rotate_each(const rotation *r, int64_t begin, int64_t end)
 static void rotate_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const rotation *r = arg;
-    const int64_t seq_len = r->x[0]->seq_len;
+    const int64_t seq_len = r->rotors[0].x->seq_len;
     (void)worker;
     if (r->at == NULL || !pe_rope_has_runs(r->rope, r->at)) {
         rotate_each(r, begin, end);
@@ -98,13 +106,23 @@ static void rotate_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
     }
 }
 
-static void run(rotation *r)
+/* From x to y, and from x2 to y2 where x2 is not NULL. */
+static void run(rotation *r, const pe_tensor *x, const pe_tensor *y,
+                const pe_tensor *x2, const pe_tensor *y2)
 {
-    int64_t heads = 0;
-    for (int k = 0; k < r->num_tensors; k++)
-        heads += r->x[k]->num_heads;
-    pe_run(&r->rope->env, r->x[0]->batch * r->x[0]->seq_len,
-           pe_rotate_grain(heads, r->x[0]->dim), rotate_tokens, r);
+    pe_rotor rotors[2];
+    const int64_t tokens = x->batch * x->seq_len;
+    rotors[0] = pe_rotor_of(&r->window, x, y);
+    if (x2 != NULL)
+        rotors[1] = pe_rotor_of(&r->window, x2, y2);
+    r->num_rotors = x2 != NULL ? 2 : 1;
+    r->rotors = rotors;
+    if (r->rope->env.executor.run == NULL) {
+        rotate_tokens(r, 0, 0, tokens);
+        return;
+    }
+    const int64_t heads = x->num_heads + (x2 != NULL ? x2->num_heads : 0);
+    pe_run(&r->rope->env, tokens, pe_rotate_grain(heads, x->dim), rotate_tokens, r);
 }
 
 static pe_status check_one(const pe_rope *rope, const pe_positions *at,
@@ -129,11 +147,8 @@ pe_status pe_rope_apply(const pe_rope *rope, const pe_positions *at, const pe_te
     rotation r = {.rope = rope,
                   .at = at,
                   .window =
-                      window_of(rope, rope->pairs.pairing, rope->pairs.out_pairing),
-                  .num_tensors = 1,
-                  .x = {x},
-                  .y = {y}};
-    run(&r);
+                      window_of(rope, rope->pairs.pairing, rope->pairs.out_pairing)};
+    run(&r, x, y, NULL, NULL);
     return PE_OK;
 }
 
@@ -143,28 +158,35 @@ pe_status pe_rope_apply_qk(const pe_rope *rope, const pe_positions *at,
 {
     pe_status status = check_one(rope, at, q, "q", q_out, "q_out", error);
     if (status != PE_OK ||
-        (status = check_one(rope, at, k, "k", k_out, "k_out", error)) != PE_OK ||
-        (status = pe_tensor_check_overlap(q, "q", k_out, "k_out", error)) != PE_OK ||
+        (status = pe_rotate_check(k, "k", k_out, "k_out", rope->info.head_dim,
+                                  error)) != PE_OK)
+        return status;
+    const int is_alike = q->batch == k->batch && q->seq_len == k->seq_len;
+    if ((!is_alike &&
+         (status = pe_at_check(at, k->batch, k->seq_len, rope->info.num_axes, 1, "at",
+                               error)) != PE_OK) ||
+        (status = pe_tensor_check_overlap(q, "q", k_out, "k_out", error)) != PE_OK)
+        return status;
+    /* In place, the checks that are left are that one again. */
+    const int in_place = pe_tensor_same(q, q_out) && pe_tensor_same(k, k_out);
+    if (!in_place &&
         (status = pe_tensor_check_overlap(k, "k", q_out, "q_out", error)) != PE_OK)
         return status;
-    if (q->batch != k->batch || q->seq_len != k->seq_len)
+    if (!is_alike)
         return pe_fail(error, PE_E_SHAPE,
                        "k has batch %lld and seq_len %lld, must be as q (%lld, %lld)",
                        (long long)k->batch, (long long)k->seq_len, (long long)q->batch,
                        (long long)q->seq_len);
     if (pe_tensor_same(q_out, k_out))
         return pe_fail(error, PE_E_ARGUMENT, "k_out is q_out, must be another tensor");
-    if ((status = pe_tensor_check_overlap(q_out, "q_out", k_out, "k_out", error)) !=
-        PE_OK)
+    if (!in_place && (status = pe_tensor_check_overlap(q_out, "q_out", k_out, "k_out",
+                                                       error)) != PE_OK)
         return status;
     rotation r = {.rope = rope,
                   .at = at,
                   .window =
-                      window_of(rope, rope->pairs.pairing, rope->pairs.out_pairing),
-                  .num_tensors = 2,
-                  .x = {q, k},
-                  .y = {q_out, k_out}};
-    run(&r);
+                      window_of(rope, rope->pairs.pairing, rope->pairs.out_pairing)};
+    run(&r, q, q_out, k, k_out);
     return PE_OK;
 }
 
@@ -180,11 +202,8 @@ static pe_status turn_back(const pe_rope *rope, const pe_positions *at,
                   .scale = scale,
                   .backwards = 1,
                   .window =
-                      window_of(rope, rope->pairs.out_pairing, rope->pairs.pairing),
-                  .num_tensors = 1,
-                  .x = {y},
-                  .y = {x}};
-    run(&r);
+                      window_of(rope, rope->pairs.out_pairing, rope->pairs.pairing)};
+    run(&r, y, x, NULL, NULL);
     return PE_OK;
 }
 
@@ -207,14 +226,11 @@ pe_status pe_rope_shift(const pe_rope *rope, int64_t delta, const pe_tensor *x,
     const pe_status status = check_one(rope, &origin, x, "x", y, "y", error);
     if (status != PE_OK)
         return status;
-    rotation r = {.rope = rope,
-                  .delta = delta,
-                  .scale = PE_SCALE_NONE,
-                  .window =
-                      window_of(rope, rope->pairs.out_pairing, rope->pairs.out_pairing),
-                  .num_tensors = 1,
-                  .x = {x},
-                  .y = {y}};
-    run(&r);
+    rotation r = {
+        .rope = rope,
+        .delta = delta,
+        .scale = PE_SCALE_NONE,
+        .window = window_of(rope, rope->pairs.out_pairing, rope->pairs.out_pairing)};
+    run(&r, x, y, NULL, NULL);
     return PE_OK;
 }

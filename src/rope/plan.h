@@ -54,6 +54,10 @@ pe_place pe_place_read(const pe_rope *rope, const pe_positions *at, int64_t b,
 pe_row pe_rope_row(const pe_rope *rope, const pe_place *place, pe_row_scale scale,
                    pe_row_buffer *buffer);
 
+/* The table's row of a whole position that serves all axes; cos is NULL where the table
+ * has none. */
+pe_row pe_rope_tabulated(const pe_rope *rope, int64_t position, pe_row_scale scale);
+
 /* 1: token t of a batch row stands t after its first, so that pe_rope_run serves. */
 int pe_rope_has_runs(const pe_rope *rope, const pe_positions *at);
 

@@ -14,6 +14,7 @@ typedef struct {
     const pe_positions *from_at, *to_at;
     const pe_tensor *x, *y;
     pe_window window;
+    pe_rotor rotor;
     pe_factor factor; /* of to over that of from */
     int exact;
 } rebasing;
@@ -63,7 +64,7 @@ static void rebase_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
             quotient_row(r, &from, &to, &row);
         }
         const pe_turn turn = {row.cos, row.sin, NULL, NULL};
-        pe_rotate_token(&r->window, &turn, r->x, r->y, b, t);
+        pe_rotate_token(&r->rotor, &turn, b, t);
     }
 }
 
@@ -116,6 +117,7 @@ pe_status pe_rope_rebase(const pe_rope *from, const pe_positions *from_at,
                                              from->factors[PE_SCALE_FULL].exact)),
         .exact = from->angles == PE_ANGLES_EXACT && to->angles == PE_ANGLES_EXACT,
     };
+    r.rotor = pe_rotor_of(&r.window, x, y);
     pe_run(&to->env, x->batch * x->seq_len, pe_rotate_grain(x->num_heads, x->dim),
            rebase_tokens, &r);
     return PE_OK;

@@ -12,6 +12,7 @@ typedef struct {
     const pe_tensor *cosine, *sine, *x, *y;
     const pe_positions *rows;
     pe_window window;
+    pe_rotor rotor;
     int reversed;
 } lookup;
 
@@ -67,9 +68,9 @@ static void turn_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
                 turn = (pe_turn){c0, s0, c1, s1};
             }
             if (per_head)
-                pe_rotate_head(&job->window, &turn, job->x, job->y, b, t, h);
+                pe_rotate_head(&job->rotor, &turn, b, t, h);
             else
-                pe_rotate_token(&job->window, &turn, job->x, job->y, b, t);
+                pe_rotate_token(&job->rotor, &turn, b, t);
         }
     }
 }
@@ -166,6 +167,7 @@ pe_status pe_rotary_apply(const pe_pairs *pairs, const pe_tensor *cos,
                   .window = {pe_kernels_get(full.isa), p.rotary_start, p.rotary_dim / 2,
                              p.pairing, p.out_pairing},
                   .reversed = p.reversed};
+    job.rotor = pe_rotor_of(&job.window, x, y);
     pe_run(&full, x->batch * x->seq_len, pe_rotate_grain(x->num_heads, x->dim),
            turn_tokens, &job);
     return PE_OK;

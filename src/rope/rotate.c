@@ -2,8 +2,8 @@
  *
  * rotate.c - load, turn, store
  *
- * The window is read whole before any of it is written, so rotating in place is right
- * for every pairing, also when the out pairing differs. */
+ * Kernels and the way by floats read a window before they write it, so rotating in place
+ * is right for every pairing, also when the out pairing differs. */
 #include "rope/rotate.h"
 
 #include "base/dtype.h"
@@ -33,47 +33,40 @@ static pe_rotate_fn *kernel_of(const pe_window *w, pe_dtype in, pe_dtype out)
                              [w->out == PE_INTERLEAVED];
 }
 
+static int stands_alone(const pe_tensor *x)
+{
+    return pe_dtype_size(x->dtype) >= 2;
+}
+
+pe_rotor pe_rotor_of(const pe_window *window, const pe_tensor *x, const pe_tensor *y)
+{
+    return (pe_rotor){
+        .window = window,
+        .x = x,
+        .y = y,
+        .in_place = pe_tensor_same(x, y),
+        .kernel = stands_alone(x) && stands_alone(y)
+                      ? kernel_of(window, x->dtype, y->dtype)
+                      : NULL,
+    };
+}
+
 /* --------------------------------------------------- elements that stand alone --- */
 
-static void turn_apart(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
-                       int64_t ex, const pe_tensor *y, int64_t ey, int64_t num_heads)
+static void rotate_plain(const pe_rotor *r, const pe_turn *turn, int64_t ex, int64_t ey)
 {
+    const pe_window *w = r->window;
+    const pe_tensor *x = r->x, *y = r->y;
     const unsigned char *from =
         (const unsigned char *)x->data + (ex + w->start) * pe_dtype_size(x->dtype);
     unsigned char *to =
         (unsigned char *)y->data + (ey + w->start) * pe_dtype_size(y->dtype);
     /* A stride that is not in use may be anything, and kernels step past the last. */
-    const int64_t x_stride = num_heads > 1 ? x->head_stride : 0;
-    const int64_t y_stride = num_heads > 1 ? y->head_stride : 0;
-    kernel_of(w, x->dtype, y->dtype)(from, x_stride, to, y_stride, num_heads, turn->cos,
-                                     turn->sin, w->num_pairs);
-}
-
-/* In place with another pairing: each window is set aside first. */
-static void turn_over_itself(const pe_window *w, const pe_turn *turn,
-                             const pe_tensor *x, int64_t ex)
-{
-    float aside[PE_MAX_VECTOR_DIM];
-    const int64_t size = pe_dtype_size(x->dtype);
-    for (int64_t h = 0; h < x->num_heads; h++) {
-        unsigned char *window =
-            (unsigned char *)x->data + (ex + h * x->head_stride + w->start) * size;
-        memcpy(aside, window, (size_t)(2 * w->num_pairs * size));
-        kernel_of(w, x->dtype, x->dtype)(aside, 0, window, 0, 1, turn->cos, turn->sin,
-                                         w->num_pairs);
-    }
-}
-
-static void rotate_plain(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
-                         int64_t ex, const pe_tensor *y, int64_t ey)
-{
-    const int in_place = pe_tensor_same(x, y);
-    if (in_place && w->in != w->out) {
-        turn_over_itself(w, turn, x, ex);
-        return;
-    }
-    turn_apart(w, turn, x, ex, y, ey, x->num_heads);
-    if (in_place || (w->start == 0 && 2 * w->num_pairs == x->dim))
+    const int64_t x_stride = x->num_heads > 1 ? x->head_stride : 0;
+    const int64_t y_stride = x->num_heads > 1 ? y->head_stride : 0;
+    r->kernel(from, x_stride, to, y_stride, x->num_heads, turn->cos, turn->sin,
+              w->num_pairs);
+    if (r->in_place || (w->start == 0 && 2 * w->num_pairs == x->dim))
         return;
     for (int64_t h = 0; h < x->num_heads; h++) {
         const int64_t hx = ex + h * x->head_stride, hy = ey + h * y->head_stride;
@@ -102,9 +95,11 @@ static void turn_floats(const pe_window *w, const pe_turn *turn, const float *x,
     }
 }
 
-static void rotate_grouped(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
-                           int64_t ex, const pe_tensor *y, int64_t ey)
+static void rotate_grouped(const pe_rotor *r, const pe_turn *turn, int64_t ex,
+                           int64_t ey)
 {
+    const pe_window *w = r->window;
+    const pe_tensor *x = r->x, *y = r->y;
     float in[PE_MAX_VECTOR_DIM], out[PE_MAX_VECTOR_DIM];
     const int64_t gx = pe_tensor_group(x), gy = pe_tensor_group(y);
     /* The window widened to whole groups; all of the vector if the two sides group
@@ -119,51 +114,47 @@ static void rotate_grouped(const pe_window *w, const pe_turn *turn, const pe_ten
     if (gx != 1 || gy != 1)
         memcpy(out, in, (size_t)(end - begin) * sizeof *out);
     turn_floats(w, turn, in + (w->start - begin), out + (w->start - begin));
-    if (!pe_tensor_same(x, y)) {
+    if (!r->in_place) {
         copy_rest(x, ex, y, ey, 0, begin);
         copy_rest(x, ex, y, ey, end, x->dim);
     }
     pe_vector_store(y, ey, begin, end - begin, out);
 }
 
-static int stands_alone(const pe_tensor *x)
-{
-    return pe_dtype_size(x->dtype) >= 2;
-}
-
-void pe_rotate_head(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
-                    const pe_tensor *y, int64_t b, int64_t t, int64_t h)
+void pe_rotate_head(const pe_rotor *r, const pe_turn *turn, int64_t b, int64_t t,
+                    int64_t h)
 {
     int64_t ex, ey;
-    if (pe_tensor_at(x, b, t, h, &ex) && pe_tensor_at(y, b, t, h, &ey))
-        rotate_grouped(w, turn, x, ex, y, ey);
+    if (pe_tensor_at(r->x, b, t, h, &ex) && pe_tensor_at(r->y, b, t, h, &ey))
+        rotate_grouped(r, turn, ex, ey);
 }
 
-void pe_rotate_token(const pe_window *w, const pe_turn *turn, const pe_tensor *x,
-                     const pe_tensor *y, int64_t b, int64_t t)
+void pe_rotate_token(const pe_rotor *r, const pe_turn *turn, int64_t b, int64_t t)
 {
     int64_t ex, ey;
-    if (turn->cos1 == NULL && stands_alone(x) && stands_alone(y)) {
-        if (pe_tensor_at(x, b, t, 0, &ex) && pe_tensor_at(y, b, t, 0, &ey))
-            rotate_plain(w, turn, x, ex, y, ey);
+    if (turn->cos1 == NULL && r->kernel != NULL) {
+        if (pe_tensor_at(r->x, b, t, 0, &ex) && pe_tensor_at(r->y, b, t, 0, &ey))
+            rotate_plain(r, turn, ex, ey);
         return;
     }
-    for (int64_t h = 0; h < x->num_heads; h++)
-        pe_rotate_head(w, turn, x, y, b, t, h);
+    for (int64_t h = 0; h < r->x->num_heads; h++)
+        pe_rotate_head(r, turn, b, t, h);
 }
 
 pe_status pe_rotate_check(const pe_tensor *x, const char *x_name, const pe_tensor *y,
                           const char *y_name, int64_t head_dim, pe_error *error)
 {
     pe_status status;
-    if ((status = pe_tensor_check(x, PE_INPUT, x_name, error)) != PE_OK ||
-        (status = pe_tensor_check(y, PE_OUTPUT, y_name, error)) != PE_OK ||
-        (status = pe_tensor_check_same_shape(x, x_name, y, y_name, error)) != PE_OK)
+    const int is_short = x != NULL && x == y && pe_tensor_is_plain(x, PE_OUTPUT);
+    if (!is_short &&
+        ((status = pe_tensor_check(x, PE_INPUT, x_name, error)) != PE_OK ||
+         (status = pe_tensor_check(y, PE_OUTPUT, y_name, error)) != PE_OK ||
+         (status = pe_tensor_check_same_shape(x, x_name, y, y_name, error)) != PE_OK))
         return status;
     if (x->dim != head_dim)
         return pe_fail(error, PE_E_SHAPE, "%s.dim is %lld, must be head_dim (%lld)",
                        x_name, (long long)x->dim, (long long)head_dim);
-    return pe_tensor_check_overlap(x, x_name, y, y_name, error);
+    return is_short ? PE_OK : pe_tensor_check_overlap(x, x_name, y, y_name, error);
 }
 
 int64_t pe_rotate_grain(int64_t heads, int64_t dim)

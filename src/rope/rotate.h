@@ -22,14 +22,24 @@ typedef struct {
     const float *cos1, *sin1;
 } pe_turn;
 
+/* From x to y, which may be one tensor: what is known of the two before the first token.
+ * The members are the caller's. */
+typedef struct {
+    const pe_window *window;
+    const pe_tensor *x, *y;
+    int in_place;
+    pe_rotate_fn *kernel; /* NULL: elements share scales or blocks */
+} pe_rotor;
+
+pe_rotor pe_rotor_of(const pe_window *window, const pe_tensor *x, const pe_tensor *y);
+
 /* All heads of token (b, t): y = x with the window turned, the rest copied (bytes kept
- * where the dtypes agree).  x and y may be one tensor.  Absent pages are left alone. */
-void pe_rotate_token(const pe_window *window, const pe_turn *turn, const pe_tensor *x,
-                     const pe_tensor *y, int64_t b, int64_t t);
+ * where the dtypes agree).  Absent pages are left alone. */
+void pe_rotate_token(const pe_rotor *rotor, const pe_turn *turn, int64_t b, int64_t t);
 
 /* One head of it, for tables that have their own numbers for each head. */
-void pe_rotate_head(const pe_window *window, const pe_turn *turn, const pe_tensor *x,
-                    const pe_tensor *y, int64_t b, int64_t t, int64_t h);
+void pe_rotate_head(const pe_rotor *rotor, const pe_turn *turn, int64_t b, int64_t t,
+                    int64_t h);
 
 /* x against y for a rotation: checks of both, shape, dim = head_dim, overlap. */
 pe_status pe_rotate_check(const pe_tensor *x, const char *x_name, const pe_tensor *y,

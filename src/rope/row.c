@@ -19,15 +19,22 @@ pe_place pe_place_read(const pe_rope *rope, const pe_positions *at, int64_t b,
     return place;
 }
 
-/* The table row when one whole position serves all axes and is tabulated, else NULL. */
-static const float *tabulated(const pe_rope *rope, const pe_place *place)
+pe_row pe_rope_tabulated(const pe_rope *rope, int64_t position, pe_row_scale scale)
 {
-    if (!place->whole || place->ids[0] < 0 || place->ids[0] >= rope->info.table_len)
-        return NULL;
+    if (position < 0 || position >= rope->info.table_len ||
+        (scale != PE_SCALE_FULL && rope->factors[PE_SCALE_FULL].value != 1))
+        return (pe_row){NULL, NULL};
+    const float *row = rope->table + position * 2 * rope->turns.n;
+    return (pe_row){row, row + rope->turns.n};
+}
+
+/* One whole position serves all axes. */
+static int is_one(const pe_rope *rope, const pe_place *place)
+{
     for (int32_t a = 1; a < rope->info.num_axes; a++)
         if (place->ids[a] != place->ids[0])
-            return NULL;
-    return rope->table + place->ids[0] * 2 * rope->turns.n;
+            return 0;
+    return place->whole;
 }
 
 static void exact_row(const pe_rope *rope, const pe_place *place, pe_row_scale scale,
@@ -64,11 +71,11 @@ static void imitated_row(const pe_rope *rope, const pe_place *place, pe_row_scal
 pe_row pe_rope_row(const pe_rope *rope, const pe_place *place, pe_row_scale scale,
                    pe_row_buffer *buffer)
 {
-    const float *row = scale == PE_SCALE_FULL || rope->factors[PE_SCALE_FULL].value == 1
-                           ? tabulated(rope, place)
-                           : NULL;
-    if (row != NULL)
-        return (pe_row){row, row + rope->turns.n};
+    const pe_row row = is_one(rope, place)
+                           ? pe_rope_tabulated(rope, place->ids[0], scale)
+                           : (pe_row){NULL, NULL};
+    if (row.cos != NULL)
+        return row;
     if (rope->angles == PE_ANGLES_EXACT)
         exact_row(rope, place, scale, buffer);
     else
