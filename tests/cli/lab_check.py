@@ -6,9 +6,9 @@
 # same leave the same bytes.
 import json
 import os
+import pty
 import re
 import resource
-import shutil
 import signal
 import struct
 import subprocess
@@ -182,6 +182,47 @@ def replaced(args, old, new):
     return args
 
 
+def check_standard_output(lab):
+    """It is full: said, after the run is where it belongs."""
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([lab.posenc, *RUN, "-o", "deaf"], cwd=lab.folder, stdout=full,
+                              stderr=subprocess.PIPE, text=True)
+    lab.check("a full standard output", done.returncode == 1
+              and "standard output could not be written" in done.stderr, done)
+    lab.check("costs no run", lab.checkpoint("deaf") == lab.checkpoint("whole"))
+
+
+def check_progress(lab):
+    """On a terminal, from the second second on: a bar, the time left, the loss."""
+    parent, child = pty.openpty()
+    process = subprocess.Popen([lab.posenc, *replaced(RUN, "250", "1000000"), "-o",
+                                "shown"], cwd=lab.folder, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=child)
+    os.close(child)
+    shown, end = b"", time.monotonic() + 30
+    bar = rb"\rrope \[#* *\] +\d+%  (\d+ h )?(\d+ min )?\d+ (s|min) left  loss \d\.\d{4} "
+    while not re.search(bar, shown) and time.monotonic() < end:
+        shown += os.read(parent, 4096)
+    process.send_signal(signal.SIGINT)
+    lab.check("the bar", re.search(bar, shown), shown[-200:])
+    while True:
+        try:
+            more = os.read(parent, 4096)
+        except OSError:
+            break
+        shown += more
+        if not more:
+            break
+    os.close(parent)
+    process.wait()
+    widths = [len(line) for line in re.split(rb"[\r\n]+", shown)
+              if line.startswith(b"rope [")]
+    lab.check("the bar fits 80 columns", widths and max(widths) <= 80, widths)
+    lab.check("the note begins a line of its own", re.search(
+        rb"\r {80}\rposenc: lab train: note: stopped at step \d+ of 1000000; to go on: ",
+        shown), shown[-300:])
+
+
 def check_other_settings(lab):
     lab.refuses(1, "has steps 250, not 300", *replaced(RUN, "250", "300"), "-o", "whole",
                 "--resume")
@@ -307,11 +348,10 @@ def run(posenc, folder):
     check_ignored(lab)
     check_finished(lab)
     check_other_settings(lab)
+    check_standard_output(lab)
+    check_progress(lab)
     check_full_disk(lab)
     check_not_finite(lab)
     check_texts(lab)
     check_from(lab)
-    for name in ("whole", "threads", "killed", "ignored", "full", "nan", "short", "long",
-                 "longer"):
-        shutil.rmtree(f"{folder}/{name}", ignore_errors=True)
     return lab.count, lab.failed

@@ -63,7 +63,9 @@ PRINTED = [["--help"], ["--version"], ["help", "plot"], ["presets"],
            ["inspect", "llama.json", "--json"], ["freqs", "llama.json"],
            ["slopes", "8"], ["slopes", "8", "--json"], ["plot", "slopes"],
            ["positions", "grid", "--grid", "4x6"], ["lesson"], ["cpu"],
-           ["table", "llama.json", "-p", "0:3"]]
+           ["table", "llama.json", "-p", "0:3"], ["lab", "--help"],
+           ["lab", "train", "--help"], ["lab", "inspect", "lab/rope-seed0"],
+           ["lab", "inspect", "lab/rope-seed0", "--json"]]
 
 
 class Checker:
