@@ -170,11 +170,11 @@ class Checker:
         with open("/dev/full", "wb") as full:
             done = self.run(arguments, stdout=full)
         self.report(f"no space: {name}", None if done.returncode == 1 and re.fullmatch(
-            rb"posenc: ([a-z]+: )?standard output could not be written: No space left "
+            rb"posenc: ([a-z ]+: )?standard output could not be written: No space left "
             rb"on device\n", done.stderr) else f"{done.returncode}, {done.stderr}")
         done = self.run(arguments, preexec_fn=lambda: os.close(1))
         self.report(f"closed: {name}", None if done.returncode == 1 and re.fullmatch(
-            rb"posenc: ([a-z]+: )?standard output could not be written: Bad file "
+            rb"posenc: ([a-z ]+: )?standard output could not be written: Bad file "
             rb"descriptor\n", done.stderr) else f"{done.returncode}, {done.stderr}")
 
     def stop(self, arguments, number, when):
