@@ -139,51 +139,100 @@ static void fetch_value_panel(pe_tile *tile)
     tile->values_finite = tile->slot_finite[slot];
 }
 
-/* Where the vectors of a dense float tensor lie; 0: they have to be loaded first. */
-static int point_at(const pe_tile *tile, const pe_tensor *x, const void **rows)
+/* Where every step-th of count tokens from t on lies; returns how many come before one
+ * that is absent.  list has room for them where they are paged. */
+static int64_t rows_from(const pe_tensor *x, const pe_slot_tag *tag, int64_t count,
+                         int64_t step, const void **list, pe_rows *rows)
 {
     const int64_t size = pe_dtype_size(x->dtype);
-    if (x->dtype > PE_BF16)
-        return 0;
-    for (int64_t j = 0; j < tile->num_keys; j++) {
-        int64_t element;
-        if (!pe_tensor_at(x, tile->doc.b, pe_tile_key_token(tile, j), tile->kv_head,
-                          &element))
-            return 0;
-        rows[j] = (const unsigned char *)x->data + element * size;
+    int64_t element;
+    *rows = (pe_rows){.list = list};
+    if (x->page_table == NULL) {
+        (void)pe_tensor_at(x, tag->b, tag->key, tag->head, &element);
+        *rows = (pe_rows){NULL, (const unsigned char *)x->data + element * size,
+                          x->seq_stride * size * step};
+        return count;
     }
-    return 1;
+    for (int64_t j = 0; j < count; j++) {
+        if (!pe_tensor_at(x, tag->b, tag->key + j * step, tag->head, &element))
+            return j;
+        list[j] = (const unsigned char *)x->data + element * size;
+    }
+    return count;
 }
 
-static void point_at_raw(const pe_tile *tile, const float *raw, int64_t pad,
-                         const void **rows)
+/* Where the block's vectors lie; 0: they have to be loaded first. */
+static int point_at(const pe_tile *tile, const pe_tensor *x, const void **list,
+                    pe_rows *rows)
 {
-    for (int64_t j = 0; j < tile->num_keys; j++)
-        rows[j] = raw + j * pad;
+    const pe_slot_tag tag = tag_of(tile);
+    return x->dtype <= PE_BF16 &&
+           rows_from(x, &tag, tile->num_keys, 1, list, rows) == tile->num_keys;
 }
 
 static void fetch_stream(pe_tile *tile)
 {
     const pe_attention *plan = tile->call->plan;
     const pe_tensor *k = tile->call->args.k, *v = tile->call->args.v;
+    const int64_t size = (int64_t)sizeof(float);
     tile->absent = 0;
     tile->keys_type = k->dtype - 1;
-    if (plan->spec.k_rope != NULL || !point_at(tile, k, tile->keys)) {
+    if (plan->spec.k_rope != NULL || !point_at(tile, k, tile->lists[0], &tile->keys)) {
         tile->absent = load_keys(tile, 0, tile->raw_keys);
         tile->keys_type = PE_F32 - 1;
-        point_at_raw(tile, tile->raw_keys, plan->k_pad, tile->keys);
+        tile->keys = (pe_rows){NULL, tile->raw_keys, plan->k_pad * size};
     }
     tile->value_panel = NULL;
     tile->values_type = v->dtype - 1;
     tile->values_finite = 1;
     /* Hidden values must not be multiplied by 0 unless they are finite. */
-    if (tile->masked || !point_at(tile, v, tile->values)) {
+    if (tile->masked || !point_at(tile, v, tile->lists[1], &tile->values)) {
         tile->absent |= load_values(tile, tile->raw_values);
         tile->values_type = PE_F32 - 1;
         tile->values_finite = all_finite(tile->raw_values, PE_KEY_BLOCK * plan->v_pad);
         tile->value_panel = tile->raw_values;
-        point_at_raw(tile, tile->raw_values, plan->v_pad, tile->values);
+        tile->values = (pe_rows){NULL, tile->raw_values, plan->v_pad * size};
     }
+}
+
+/* What the next block will read of x, as far as this one has keys; none if x is not
+ * read where it lies. */
+static int64_t look_ahead(const pe_tile *tile, const pe_tensor *x, int type,
+                          pe_rows *rows)
+{
+    const pe_slot_tag *tag = &tile->next;
+    *rows = (pe_rows){0};
+    if (tag->key < 0 || type != x->dtype - 1)
+        return 0;
+    const int64_t rest = tile->call->k_len - tag->key;
+    return rows_from(x, tag, rest < tile->num_keys ? rest : tile->num_keys, 1,
+                     tile->lists[2], rows);
+}
+
+/* As small as pages of memory get. */
+static void touch(const pe_tile *tile, const pe_tensor *x, int64_t begin, int64_t end)
+{
+    enum { PAGE = 4096 };
+    const int64_t apart =
+        (x->seq_stride < 0 ? -x->seq_stride : x->seq_stride) * pe_dtype_size(x->dtype);
+    if (pe_dtype_size(x->dtype) == 0) /* the caller's blocks */
+        return;
+    const int64_t step = apart == 0 || apart >= PAGE ? 1 : PAGE / apart;
+    for (int64_t key = begin; key < end; key += step * PE_KEY_BLOCK) {
+        const pe_slot_tag tag = {tile->doc.b, tile->kv_head, tile->doc.k0 + key};
+        const int64_t rest = (end - key + step - 1) / step;
+        pe_rows rows;
+        const int64_t count =
+            rows_from(x, &tag, rest < PE_KEY_BLOCK ? rest : PE_KEY_BLOCK, step,
+                      tile->lists[2], &rows);
+        tile->call->plan->kernels->touch(&rows, count);
+    }
+}
+
+void pe_tile_touch(pe_tile *tile, int64_t begin, int64_t end)
+{
+    touch(tile, tile->call->args.k, begin, end);
+    touch(tile, tile->call->args.v, begin, end);
 }
 
 /* --------------------------------------------------------------------- scoring --- */
@@ -217,20 +266,14 @@ static void score_variants(pe_tile *tile)
     }
 }
 
-/* Rows of the block after this one, to be brought near while this one is worked on. */
-static pe_ahead rows_ahead(pe_tile *tile, const pe_tensor *x)
+static void stream_keys(pe_tile *tile)
 {
-    const int64_t size = pe_dtype_size(x->dtype);
-    pe_ahead ahead = {tile->ahead, 0, x->dim * size};
-    for (int64_t j = 0; tile->next >= 0 && size >= 2 && j < PE_KEY_BLOCK; j++) {
-        int64_t element;
-        if (tile->next + j >= tile->doc.k_len ||
-            !pe_tensor_at(x, tile->doc.b, tile->doc.k0 + tile->next + j, tile->kv_head,
-                          &element))
-            break;
-        tile->ahead[ahead.count++] = (const unsigned char *)x->data + element * size;
-    }
-    return ahead;
+    const pe_attention *plan = tile->call->plan;
+    pe_rows ahead;
+    const int64_t count = look_ahead(tile, tile->call->args.k, tile->keys_type, &ahead);
+    plan->kernels->dots[tile->keys_type](tile->rows, tile->q[0], plan->k_pad,
+                                         &tile->keys, tile->num_keys,
+                                         plan->spec.head_dim, tile->s, &ahead, count);
 }
 
 void pe_tile_score(pe_tile *tile, pe_softmax_block *softmax)
@@ -240,10 +283,7 @@ void pe_tile_score(pe_tile *tile, pe_softmax_block *softmax)
     const int64_t begin = tile->row_begin;
     if (call->streaming) {
         fetch_stream(tile);
-        const pe_ahead ahead = rows_ahead(tile, call->args.k);
-        plan->kernels->dots[tile->keys_type](tile->rows, tile->q[0], plan->k_pad,
-                                             tile->keys, tile->num_keys,
-                                             plan->spec.head_dim, tile->s, &ahead);
+        stream_keys(tile);
     } else {
         score_variants(tile);
         fetch_value_panel(tile);
@@ -296,10 +336,12 @@ static void add_seen_values(pe_tile *tile)
 static void stream_values(pe_tile *tile)
 {
     const pe_attention *plan = tile->call->plan;
-    const pe_ahead ahead = rows_ahead(tile, tile->call->args.v);
-    plan->kernels->sums[tile->values_type](tile->rows, tile->s, tile->values,
+    pe_rows ahead;
+    const int64_t count =
+        look_ahead(tile, tile->call->args.v, tile->values_type, &ahead);
+    plan->kernels->sums[tile->values_type](tile->rows, tile->s, &tile->values,
                                            tile->num_keys, plan->spec.v_head_dim,
-                                           tile->out, plan->v_pad, &ahead);
+                                           tile->out, plan->v_pad, &ahead, count);
 }
 
 void pe_tile_add_values(pe_tile *tile)

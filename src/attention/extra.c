@@ -19,11 +19,22 @@ void pe_tile_positions(pe_tile *tile)
     const pe_call *call = tile->call;
     if (call->plan->spec.bias[0] == NULL && call->plan->spec.bias[1] == NULL)
         return;
+    const pe_positions *at = call->args.k_at;
+    const double first =
+        (double)pe_at_id(at, 0, tile->doc.b, pe_tile_key_token(tile, 0));
     tile->keys_count_up = 1;
+    if (at->ids == NULL) {
+        for (int64_t j = 0; j < PE_KEY_BLOCK; j++) {
+            const int64_t i = j < tile->num_keys ? j : tile->num_keys - 1;
+            tile->key_position[j] = first + (double)(int32_t)i;
+            tile->key_at[j] = (float)(tile->key_position[j] - tile->base);
+        }
+        return;
+    }
     for (int64_t j = 0; j < PE_KEY_BLOCK; j++) {
         const int64_t i = j < tile->num_keys ? j : tile->num_keys - 1;
-        tile->key_position[j] = (double)pe_at_id(call->args.k_at, 0, tile->doc.b,
-                                                 pe_tile_key_token(tile, i));
+        tile->key_position[j] =
+            (double)pe_at_id(at, 0, tile->doc.b, pe_tile_key_token(tile, i));
         tile->key_at[j] = (float)(tile->key_position[j] - tile->base);
         tile->keys_count_up &=
             tile->key_position[j] == tile->key_position[0] + (double)i;

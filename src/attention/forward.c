@@ -22,24 +22,56 @@ static int64_t keys_in(const pe_tile *tile, int64_t key)
     return rest < PE_KEY_BLOCK ? rest : PE_KEY_BLOCK;
 }
 
-static void attend(pe_tile *tile, int64_t begin, int64_t end)
+/* What the worker does after the tile in hand: head -1, nothing that is known. */
+typedef struct {
+    pe_walk walk;
+    int64_t head;
+} following;
+
+static const following nothing_follows = {.head = -1};
+
+/* Where the walk goes next, or after it. */
+static pe_slot_tag look_ahead(const pe_tile *tile, pe_walk *walk, following *after)
+{
+    pe_slot_tag tag = {tile->doc.b, tile->kv_head, pe_walk_next(walk)};
+    if (tag.key < 0 && after->head >= 0) {
+        tag.head = after->head;
+        tag.key = pe_walk_next(&after->walk);
+    }
+    if (tag.key >= 0)
+        tag.key += tile->doc.k0;
+    return tag;
+}
+
+static void attend_block(pe_tile *tile, int64_t key)
 {
     pe_softmax_block softmax;
-    pe_walk walk;
+    if (!pe_tile_block(tile, key, keys_in(tile, key)))
+        return;
+    if (pe_tile_is_nothing(tile, tile->max)) {
+        tile->skipped++;
+        return;
+    }
+    tile->visited++;
+    pe_tile_score(tile, &softmax);
+    tile->call->plan->kernels->softmax(&softmax);
+    pe_tile_add_values(tile);
+}
+
+static void attend(pe_tile *tile, int64_t begin, int64_t end, following after)
+{
+    pe_walk walk, ahead;
     pe_walk_start(&walk, tile, begin, end);
+    ahead = walk;
+    if (tile->call->streaming)
+        pe_tile_touch(tile, walk.first * PE_KEY_BLOCK,
+                      (walk.last + 1) * PE_KEY_BLOCK < end
+                          ? (walk.last + 1) * PE_KEY_BLOCK
+                          : end);
+    (void)pe_walk_next(&ahead);
     for (int64_t key; (key = pe_walk_next(&walk)) >= 0;) {
-        pe_walk after = walk;
-        if (!pe_tile_block(tile, key, keys_in(tile, key)))
-            continue;
-        tile->next = pe_walk_next(&after);
-        if (pe_tile_is_nothing(tile, tile->max)) {
-            tile->skipped++;
-            continue;
-        }
-        tile->visited++;
-        pe_tile_score(tile, &softmax);
-        tile->call->plan->kernels->softmax(&softmax);
-        pe_tile_add_values(tile);
+        tile->next = look_ahead(tile, &ahead, &after);
+        attend_block(tile, key);
     }
 }
 
@@ -193,7 +225,7 @@ static void work_tiles(void *arg, int32_t worker, int64_t begin, int64_t end)
         const pe_document doc =
             pe_call_tile(call, i % call->num_tiles, &cursor, &token);
         pe_tile_load(&tile, &doc, i / call->num_tiles, token);
-        attend(&tile, 0, doc.k_len);
+        attend(&tile, 0, doc.k_len, nothing_follows);
         store_tile(&tile);
     }
     count_blocks(&tile, worker);
@@ -236,11 +268,27 @@ static int64_t nearest_part(const pe_tile *tile)
                                            : part;
 }
 
-static void attend_part(pe_tile *tile, int64_t part)
+static int64_t end_of(const pe_tile *tile, int64_t part)
+{
+    const int64_t end = (part + 1) * tile->call->part_len;
+    return end < tile->doc.k_len ? end : tile->doc.k_len;
+}
+
+/* The part of another item, if its query is the same. */
+static following follow(const pe_tile *tile, int64_t item, int64_t next, int64_t part)
 {
     const pe_call *call = tile->call;
-    const int64_t end = (part + 1) * call->part_len;
-    attend(tile, part * call->part_len, end < tile->doc.k_len ? end : tile->doc.k_len);
+    following after = nothing_follows;
+    if (part >= call->num_parts || item % call->num_tiles != next % call->num_tiles)
+        return after;
+    pe_walk_start(&after.walk, tile, part * call->part_len, end_of(tile, part));
+    after.head = next / call->num_tiles;
+    return after;
+}
+
+static void attend_part(pe_tile *tile, int64_t part, following after)
+{
+    attend(tile, part * tile->call->part_len, end_of(tile, part), after);
 }
 
 static void work_nearest(void *arg, int32_t worker, int64_t begin, int64_t end)
@@ -251,7 +299,8 @@ static void work_nearest(void *arg, int32_t worker, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         load_item(&tile, i);
         const int64_t part = nearest_part(&tile);
-        attend_part(&tile, part);
+        attend_part(&tile, part,
+                    i + 1 < end ? follow(&tile, i, i + 1, part) : nothing_follows);
         save_part(&tile, part_at(call, i, part));
     }
     count_blocks(&tile, worker);
@@ -261,15 +310,16 @@ static void work_nearest(void *arg, int32_t worker, int64_t begin, int64_t end)
 static int part_is_nothing(pe_tile *tile, int64_t part, const float *maximum,
                            int64_t *num_blocks)
 {
-    const int64_t begin = part * tile->call->part_len;
-    const int64_t end = begin + tile->call->part_len;
+    const int64_t begin = part * tile->call->part_len, end = end_of(tile, part);
+    const int far = pe_tile_is_far(tile, begin, end, maximum);
     pe_walk walk;
     *num_blocks = 0;
-    pe_walk_start(&walk, tile, begin, end < tile->doc.k_len ? end : tile->doc.k_len);
+    pe_walk_start(&walk, tile, begin, end);
     for (int64_t key; (key = pe_walk_next(&walk)) >= 0;) {
-        if (!pe_tile_block(tile, key, keys_in(tile, key)))
+        if (far ? !pe_tile_reaches(tile, key, keys_in(tile, key))
+                : !pe_tile_block(tile, key, keys_in(tile, key)))
             continue;
-        if (!pe_tile_is_nothing(tile, maximum))
+        if (!far && !pe_tile_is_nothing(tile, maximum))
             return 0;
         ++*num_blocks;
     }
@@ -292,10 +342,16 @@ static void work_others(void *arg, int32_t worker, int64_t begin, int64_t end)
         if (part == nearest)
             continue;
         const float *maximum = part_at(call, item, nearest) + rows * pad;
-        if (part_is_nothing(&tile, part, maximum, &num_blocks))
+        if (part_is_nothing(&tile, part, maximum, &num_blocks)) {
             tile.skipped += num_blocks;
-        else
-            attend_part(&tile, part);
+        } else {
+            const int64_t next = (i + 1) % num_items;
+            const int64_t next_part = (i + 1) / num_items;
+            attend_part(&tile, part,
+                        i + 1 >= end ? nothing_follows
+                                     : follow(&tile, item, next,
+                                              next_part + (next_part == nearest)));
+        }
         save_part(&tile, part_at(call, item, part));
     }
     count_blocks(&tile, worker);

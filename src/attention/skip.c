@@ -8,6 +8,7 @@
 #include "attention/tile.h"
 
 #include "attention/turn.h"
+#include "base/at.h"
 #include "base/dtype.h"
 #include "bias/bias_plan.h"
 #include "rope/plan.h"
@@ -104,17 +105,17 @@ void pe_call_make_norms(const pe_call *call)
 
 #define SAFE 0x1p126 /* floats of this size can be turned and added up */
 
-/* No key of the block is longer. */
-static double longest_key(const pe_tile *tile)
+/* No key from the document's begin to its last is longer. */
+static double longest_key(const pe_tile *tile, int64_t begin, int64_t last)
 {
     const pe_call *call = tile->call;
     const int64_t runs = pe_call_num_runs(call);
     const float *norms =
         call->k_norms +
         (tile->doc.b * call->plan->spec.num_kv_heads + tile->kv_head) * runs;
-    const int64_t last = pe_tile_key_token(tile, tile->num_keys - 1) / PE_KEY_BLOCK;
+    const int64_t last_run = (tile->doc.k0 + last) / PE_KEY_BLOCK;
     double longest = 0;
-    for (int64_t run = pe_tile_key_token(tile, 0) / PE_KEY_BLOCK; run <= last; run++)
+    for (int64_t run = (tile->doc.k0 + begin) / PE_KEY_BLOCK; run <= last_run; run++)
         longest = pe_larger(longest, (double)norms[run]);
     const pe_rope *rope = call->plan->spec.k_rope;
     return rope == NULL ? longest
@@ -178,7 +179,7 @@ int pe_tile_is_nothing(pe_tile *tile, const float *maximum)
     if (call->k_norms == NULL)
         return 0;
     const int64_t end = tile->row_end < tile->rows ? tile->row_end : tile->rows;
-    const double longest = longest_key(tile);
+    const double longest = longest_key(tile, tile->key, tile->key + tile->num_keys - 1);
     double low = INFINITY, high = -INFINITY;
     if (!(longest < SAFE))
         return 0;
@@ -195,5 +196,30 @@ int pe_tile_is_nothing(pe_tile *tile, const float *maximum)
         if (sees && !row_is_nothing(tile, r, longest, low, high, (double)maximum[r]))
             return 0;
     }
+    return 1;
+}
+
+int pe_tile_is_far(const pe_tile *tile, int64_t begin, int64_t end,
+                   const float *maximum)
+{
+    const pe_call *call = tile->call;
+    if (call->k_norms == NULL || call->uses_extra || begin >= end)
+        return 0;
+    double low = 0, high = 0;
+    if (call->plan->distance != PE_DISTANCE_NONE) {
+        const pe_positions *at = call->args.k_at;
+        if (at->ids != NULL) /* in any order */
+            return 0;
+        const int64_t b = tile->doc.b, k0 = tile->doc.k0;
+        low = (double)(float)((double)pe_at_id(at, 0, b, k0 + begin) - tile->base);
+        high = (double)(float)((double)pe_at_id(at, 0, b, k0 + end - 1) - tile->base);
+    }
+    const double longest = longest_key(tile, begin, end - 1);
+    if (!(longest < SAFE))
+        return 0;
+    for (int64_t r = 0; r < tile->rows; r++)
+        if (!(maximum[r] > -INFINITY && maximum[r] < INFINITY) ||
+            !row_is_nothing(tile, r, longest, low, high, (double)maximum[r]))
+            return 0;
     return 1;
 }

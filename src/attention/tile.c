@@ -67,9 +67,8 @@ void pe_tile_place(pe_tile *tile, const pe_call *call, pe_scratch *scratch)
         tile->distance_at = pe_scratch_take(scratch, most, sizeof(double));
         tile->distance_bias = pe_scratch_take(scratch, most, sizeof(double));
     }
-    tile->keys = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(void *));
-    tile->ahead = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(void *));
-    tile->values = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(void *));
+    for (size_t i = 0; i < PE_COUNT(tile->lists); i++)
+        tile->lists[i] = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(void *));
     tile->raw_keys = pe_scratch_take(scratch, PE_KEY_BLOCK * plan->k_pad, f);
     tile->raw_values = pe_scratch_take(scratch, PE_KEY_BLOCK * plan->v_pad, f);
     tile->turned = pe_scratch_take(scratch, plan->k_pad, f);
@@ -326,6 +325,16 @@ void pe_tile_load(pe_tile *tile, const pe_document *doc, int64_t kv_head, int64_
     memset(tile->sum, 0, (size_t)tile->padded_rows * sizeof(float));
     memset(tile->out, 0,
            (size_t)(tile->padded_rows * call->plan->v_pad) * sizeof(float));
+}
+
+int pe_tile_reaches(const pe_tile *tile, int64_t key, int64_t num_keys)
+{
+    for (int64_t i = 0; i < tile->num_tokens; i++)
+        if ((tile->low[i] < tile->high[i] && tile->low[i] < key + num_keys &&
+             tile->high[i] > key) ||
+            tile->sinks[i] > key)
+            return 1;
+    return 0;
 }
 
 int pe_tile_block(pe_tile *tile, int64_t key, int64_t num_keys)

@@ -44,12 +44,12 @@ typedef struct {
     int keys_count_up;    /* by one */
     float *distances;     /* [tile_tokens + PE_KEY_BLOCK], extra.c's */
     double *distance_at, *distance_bias;
-    const float *value_panel;    /* [PE_KEY_BLOCK][v_pad]; NULL when streaming */
-    const void **keys, **values; /* [PE_KEY_BLOCK], streaming */
-    const void **ahead;          /* rows of the block after */
-    int64_t next;                /* its first key; -1: none */
-    int keys_type, values_type;  /* index of dots and sums */
-    uint64_t absent;             /* keys that lie on absent pages */
+    const float *value_panel;   /* [PE_KEY_BLOCK][v_pad]; NULL when streaming */
+    pe_rows keys, values;       /* streaming */
+    const void **lists[3];      /* [PE_KEY_BLOCK]: of keys, of values, of those next */
+    pe_slot_tag next;           /* the block after it, when streaming */
+    int keys_type, values_type; /* index of dots and sums */
+    uint64_t absent;            /* keys that lie on absent pages */
     int extra_is_ready;
     float *raw_keys, *raw_values; /* [PE_KEY_BLOCK][k_pad], [v_pad] */
     float *turned;                /* [k_pad] */
@@ -92,9 +92,16 @@ void pe_tile_start(pe_tile *tile, const pe_call *call, int32_t worker);
 void pe_tile_load(pe_tile *tile, const pe_document *doc, int64_t kv_head,
                   int64_t token);
 
+/* Asks for a byte of every page of memory that keys [begin, end) and their values lie
+ * on, since where a page lies takes longer to find out than what is on it to read. */
+void pe_tile_touch(pe_tile *tile, int64_t begin, int64_t end);
+
 /* Makes keys [key, key + num_keys) of the document the block in hand: which rows see it.
  * Returns 0 when none does. */
 int pe_tile_block(pe_tile *tile, int64_t key, int64_t num_keys);
+
+/* The same without positions and rows: whether any query sees the keys. */
+int pe_tile_reaches(const pe_tile *tile, int64_t key, int64_t num_keys);
 
 /* Positions of the block in hand, for biases. */
 void pe_tile_positions(pe_tile *tile);
@@ -131,6 +138,10 @@ void pe_tile_add_values(pe_tile *tile);
  * keys are, given that none is longer than k_norms says and that maximum is a lower bound
  * of each row's (the tile's own max, or another's). */
 int pe_tile_is_nothing(pe_tile *tile, const float *maximum);
+
+/* 1: the same of every block within keys [begin, end), at the cost of one; 0: unknown. */
+int pe_tile_is_far(const pe_tile *tile, int64_t begin, int64_t end,
+                   const float *maximum);
 
 /* Blocks that a tile sees within keys [begin, end) of the document, nearest first.
  * Returns the first key of the next one, or -1. */

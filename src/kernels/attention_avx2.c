@@ -8,7 +8,7 @@
 
 #  include "kernels/vec_avx2.h"
 
-enum { TILE_ROWS = 6, TILE_VECTORS = 2 };
+enum { TILE_ROWS = 6, TILE_VECTORS = 2, STREAM_TILE = 2 };
 
 static inline vf vf_iota(void)
 {
@@ -41,6 +41,11 @@ static inline vf vf_pow2(vf t)
 {
     return _mm256_castsi256_ps(_mm256_add_epi32(
         _mm256_slli_epi32(_mm256_castps_si256(t), 23), _mm256_set1_epi32(0x3f800000)));
+}
+
+static inline int vf_any_gt(vf a, vf b)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) != 0;
 }
 
 static inline float vf_total(vf a)

@@ -8,7 +8,7 @@
 
 #  include "kernels/vec_avx512.h"
 
-enum { TILE_ROWS = 6, TILE_VECTORS = 4 };
+enum { TILE_ROWS = 6, TILE_VECTORS = 4, STREAM_TILE = 4 };
 
 static inline vf vf_iota(void)
 {
@@ -36,11 +36,23 @@ static inline vf vf_select_gt(vf a, vf b, vf x, vf y)
     return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), y, x);
 }
 
-/* 2^n for t = 0x1.8p23 + n, n in [-126, 127]. */
-static inline vf vf_pow2(vf t)
+#  define VF_EXP2_PARTS
+
+/* To the nearest whole number, ties to even. */
+static inline vf vf_round(vf a)
 {
-    return _mm512_castsi512_ps(_mm512_add_epi32(
-        _mm512_slli_epi32(_mm512_castps_si512(t), 23), _mm512_set1_epi32(0x3f800000)));
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* p 2^n where x is above the limit or NaN, else +0. */
+static inline vf vf_scale_above(vf p, vf n, vf x, vf limit)
+{
+    return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, limit, _CMP_NLE_UQ), p, n);
+}
+
+static inline int vf_any_gt(vf a, vf b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;
 }
 
 static inline float vf_total(vf a)

@@ -51,12 +51,12 @@ typedef struct {
     pe_distance distance;
 } pe_alibi_row;
 
-/* What a streaming call should bring into the cache while it works: count rows of size
- * bytes. */
+/* Vectors of one dtype: at list[j], or where there is no list, at first + j * step bytes. */
 typedef struct {
-    const void *const *rows;
-    int64_t count, size;
-} pe_ahead;
+    const void *const *list;
+    const void *first;
+    int64_t step;
+} pe_rows;
 
 typedef struct pe_attention_kernels {
     pe_isa isa;
@@ -84,15 +84,18 @@ typedef struct pe_attention_kernels {
     int (*alibi_softmax)(const float *x, float *y, int64_t n, int64_t visible,
                          const pe_alibi_row *row);
 
-    /* s[rows][PE_KEY_BLOCK] = q[rows][q_row] . key j for the keys [0, n), whose dim
-     * elements lie at keys[j], by dtype PE_F32, PE_F16, PE_BF16 (index dtype - 1).
-     * ahead may be NULL. */
-    void (*dots[3])(int64_t rows, const float *q, int64_t q_row,
-                    const void *const *keys, int64_t n, int64_t dim, float *s,
-                    const pe_ahead *ahead);
+    /* s[rows][PE_KEY_BLOCK] = q[rows][q_row] . key j for the keys [0, n), by dtype PE_F32,
+     * PE_F16, PE_BF16 (index dtype - 1).  num_ahead rows of the same size, less than n or
+     * as many, are asked for on the way: what the next call will read. */
+    void (*dots[3])(int64_t rows, const float *q, int64_t q_row, const pe_rows *keys,
+                    int64_t n, int64_t dim, float *s, const pe_rows *ahead,
+                    int64_t num_ahead);
     /* out[rows][out_row] += s[rows][PE_KEY_BLOCK] values, likewise. */
-    void (*sums[3])(int64_t rows, const float *s, const void *const *values, int64_t n,
-                    int64_t dim, float *out, int64_t out_row, const pe_ahead *ahead);
+    void (*sums[3])(int64_t rows, const float *s, const pe_rows *values, int64_t n,
+                    int64_t dim, float *out, int64_t out_row, const pe_rows *ahead,
+                    int64_t num_ahead);
+    /* Asks for the byte at the start of each of count rows. */
+    void (*touch)(const pe_rows *rows, int64_t count);
 
     /* y *= factor over n elements, a multiple of PE_COLUMN_GROUP. */
     void (*scale)(float *y, float factor, int64_t n);

@@ -8,7 +8,7 @@
 
 #  include "kernels/vec_neon.h"
 
-enum { TILE_ROWS = 6, TILE_VECTORS = 4 };
+enum { TILE_ROWS = 6, TILE_VECTORS = 4, STREAM_TILE = 4 };
 
 static inline vf vf_iota(void)
 {
@@ -43,6 +43,11 @@ static inline vf vf_pow2(vf t)
 {
     return vreinterpretq_f32_u32(
         vaddq_u32(vshlq_n_u32(vreinterpretq_u32_f32(t), 23), vdupq_n_u32(0x3f800000)));
+}
+
+static inline int vf_any_gt(vf a, vf b)
+{
+    return vmaxvq_u32(vcgtq_f32(a, b)) != 0;
 }
 
 static inline float vf_total(vf a)

@@ -4,7 +4,7 @@
  */
 #include "base/dtype.h"
 
-enum { VLEN = 1, TILE_ROWS = 4, TILE_VECTORS = 4 };
+enum { VLEN = 1, TILE_ROWS = 4, TILE_VECTORS = 4, STREAM_TILE = 2 };
 
 typedef float vf;
 
@@ -83,6 +83,11 @@ static inline vf vf_select_gt(vf a, vf b, vf x, vf y)
 static inline vf vf_pow2(vf t)
 {
     return pe_f32_from_bits((pe_f32_bits(t) << 23) + 0x3f800000u);
+}
+
+static inline int vf_any_gt(vf a, vf b)
+{
+    return a > b;
 }
 
 static inline float vf_total(vf a)

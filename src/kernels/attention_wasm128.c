@@ -8,7 +8,7 @@
 
 #  include "kernels/vec_wasm128.h"
 
-enum { TILE_ROWS = 4, TILE_VECTORS = 2 };
+enum { TILE_ROWS = 4, TILE_VECTORS = 2, STREAM_TILE = 2 };
 
 static inline vf vf_iota(void)
 {
@@ -41,6 +41,11 @@ static inline vf vf_abs(vf a)
 static inline vf vf_pow2(vf t)
 {
     return wasm_i32x4_add(wasm_i32x4_shl(t, 23), wasm_i32x4_splat(0x3f800000));
+}
+
+static inline int vf_any_gt(vf a, vf b)
+{
+    return wasm_v128_any_true(wasm_f32x4_gt(a, b));
 }
 
 static inline float vf_total(vf a)

@@ -175,7 +175,11 @@ static void check_stream(const pe_attention_kernels *k, test_rng *r, pe_dtype dt
     const int64_t rows = test_rng_int(r, 1, ROWS), n = test_rng_int(r, 1, PE_KEY_BLOCK);
     const int64_t dim = test_rng_int(r, 1, DIM);
     const void *keys[PE_KEY_BLOCK];
-    const pe_ahead ahead = {keys, n, dim * (dtype == PE_F32 ? 4 : 2)};
+    /* Backwards, by address or by step. */
+    const pe_rows listed = {keys, NULL, 0};
+    const pe_rows stepped = {NULL, data[n - 1], -(int64_t)sizeof data[0]};
+    const pe_rows *given = test_rng_int(r, 0, 1) ? &listed : &stepped;
+    const int64_t num_ahead = test_rng_int(r, 0, n);
 
     for (int64_t j = 0; j < n; j++) {
         keys[j] = data[n - 1 - j];
@@ -186,7 +190,8 @@ static void check_stream(const pe_attention_kernels *k, test_rng *r, pe_dtype dt
         q[i] = test_rng_float(r);
         out[i] = before[i] = test_rng_float(r);
     }
-    k->dots[dtype - 1](rows, q, PAD, keys, n, dim, s, &ahead);
+    k->touch(given, n);
+    k->dots[dtype - 1](rows, q, PAD, given, n, dim, s, &stepped, num_ahead);
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < n; j++) {
             double sum = 0;
@@ -194,7 +199,7 @@ static void check_stream(const pe_attention_kernels *k, test_rng *r, pe_dtype dt
                 sum += (double)q[i * PAD + d] * (double)load(dtype, keys[j], d);
             assert_true(fabs((double)s[i * PE_KEY_BLOCK + j] - sum) < 1e-5);
         }
-    k->sums[dtype - 1](rows, s, keys, n, dim, out, PAD, NULL);
+    k->sums[dtype - 1](rows, s, given, n, dim, out, PAD, &listed, num_ahead);
     for (int64_t i = 0; i < ROWS; i++)
         for (int64_t d = 0; d < PAD; d++) {
             double sum = (double)before[i * PAD + d];
