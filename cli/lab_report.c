@@ -78,6 +78,16 @@ int cli_lab_save_report(const lab_results *results, const char *method,
     return status;
 }
 
+/* A picture alone, by the name of the file, or all that there is. */
+static int save(const report_args *args, const lab_results *results)
+{
+    const size_t length = strlen(args->output);
+    const int is_picture = length > 4 && strcmp(args->output + length - 4, ".svg") == 0;
+    return is_picture
+               ? save_picture(results, args->method, args->modes, args->output)
+               : cli_lab_save_report(results, args->method, args->modes, args->output);
+}
+
 static int show(const report_args *args, const lab_results *results)
 {
     if (args->json)
@@ -116,7 +126,7 @@ static int run(int argc, char **argv)
     for (int i = 0; i < MAX_FOLDERS && folders[i] != NULL && status == CLI_DONE; i++)
         status = cli_lab_read(&results, folders[i]);
     if (status == CLI_DONE && args.output != NULL)
-        status = cli_lab_save_report(&results, args.method, args.modes, args.output);
+        status = save(&args, &results);
     if (status == CLI_DONE)
         status = show(&args, &results);
     lab_results_release(&results);
@@ -126,10 +136,11 @@ static int run(int argc, char **argv)
 static const cli_option options[] = {
     {.name = "output",
      .letter = 'o',
-     .argument = "FOLDER",
+     .argument = "FOLDER|FILE.svg",
      .type = CLI_TEXT,
      .offset = offsetof(report_args, output),
-     .help = "also write report.json, report.csv and report.svg there"},
+     .help = "also write report.json, report.csv and report.svg there, or the picture "
+             "alone"},
     {.name = "json",
      .type = CLI_FLAG,
      .offset = offsetof(report_args, json),

@@ -21,7 +21,7 @@ typedef struct cli_lab_row {
 cli_lab_row *cli_lab_rows(const lab_results *results, int slide, int64_t *count);
 
 typedef struct cli_lab_speed {
-    double rate;    /* bytes a second, over all seeds; 0: not known */
+    double rate;    /* bytes a second, of the fastest seed; 0: not known */
     int64_t memory; /* bytes, at most */
 } cli_lab_speed;
 

@@ -96,19 +96,16 @@ static void print_losses(const lab_results *results, int slide)
 cli_lab_speed cli_lab_speed_of(const lab_results *results, const char *method,
                                const char *what, double multiple)
 {
-    double tokens = 0, seconds = 0;
     cli_lab_speed out = {0, 0};
     for (int64_t i = 0; i < results->num_timings; i++) {
         const lab_timing *t = &results->timings[i];
         if (t->multiple != multiple || strcmp(t->method, method) != 0 ||
             strcmp(t->what, what) != 0)
             continue;
-        tokens += (double)t->tokens;
-        seconds += t->seconds;
+        if (t->seconds > 0 && (double)t->tokens / t->seconds > out.rate)
+            out.rate = (double)t->tokens / t->seconds;
         out.memory = t->memory > out.memory ? t->memory : out.memory;
     }
-    if (seconds > 0)
-        out.rate = tokens / seconds;
     return out;
 }
 
