@@ -32,15 +32,21 @@ struct lab_attend {
 
 /* ------------------------------------------------------------------------ tensors --- */
 
-/* A third of qkv: part 0 q, 1 k, 2 v. */
-static pe_tensor part_of(const lab_attend *a, float *qkv, int64_t part)
+/* Heads of qkv: part 0 those of q, 1 of k, 2 of v. */
+static pe_tensor heads_of(const lab_attend *a, float *qkv, int64_t part,
+                          int64_t num_heads)
 {
     pe_tensor x;
     pe_tensor_bshd(&x, PE_F32, qkv + part * a->width, a->spec.rows, a->spec.tokens,
-                   a->heads, a->head_dim);
+                   num_heads, a->head_dim);
     x.seq_stride = 3 * a->width;
     x.batch_stride = a->spec.tokens * x.seq_stride;
     return x;
+}
+
+static pe_tensor part_of(const lab_attend *a, float *qkv, int64_t part)
+{
+    return heads_of(a, qkv, part, a->heads);
 }
 
 static pe_tensor whole(const lab_attend *a, float *x)
@@ -298,8 +304,10 @@ pe_status lab_attend_forward(lab_attend *a, int32_t layer, float *qkv, float *ou
     pe_status status = PE_OK;
     if (is_dynamic(a, layer))
         return forward_dynamic(a, &args, error);
-    if (a->spec.config->layer[layer] == LAB_ROPE)
-        status = pe_rope_apply_qk(a->rope, &from_zero, &q, &q, &k, &k, error);
+    if (a->spec.config->layer[layer] == LAB_ROPE) {
+        const pe_tensor both = heads_of(a, qkv, 0, 2 * a->heads);
+        status = pe_rope_apply(a->rope, &from_zero, &both, &both, error);
+    }
     if (status == PE_OK)
         status = make_room(a, a->layer[layer].plan, &args, error);
     if (status == PE_OK)
@@ -343,8 +351,6 @@ pe_status lab_attend_backward(lab_attend *a, int32_t layer, float *qkv, float *o
                                              a->workspace, a->workspace_size, error);
     if (status != PE_OK || a->spec.config->layer[layer] != LAB_ROPE)
         return status;
-    status = pe_rope_transpose(a->rope, &from_zero, &dq, &dq, error);
-    if (status != PE_OK)
-        return status;
-    return pe_rope_transpose(a->rope, &from_zero, &dk, &dk, error);
+    const pe_tensor both = heads_of(a, dqkv, 0, 2 * a->heads);
+    return pe_rope_transpose(a->rope, &from_zero, &both, &both, error);
 }

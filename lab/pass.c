@@ -234,6 +234,22 @@ pe_status lab_pass_forward(lab_pass *pass, const float *weights, const uint8_t *
 
 /* ----------------------------------------------------------------------- backward --- */
 
+/* What is added to comes first as zeroes, and the gaps; products overwrite the rest. */
+static void clear_sums(const lab_pass *pass, float *grads)
+{
+    const lab_layout *layout = pass->spec.layout;
+    int64_t end = layout->size;
+    for (int32_t i = layout->count - 1; i >= 0; i--) {
+        const lab_parameter *item = &layout->items[i];
+        const int64_t offset = item->offset, size = lab_parameter_size(item);
+        const int is_product = item->decays && offset != layout->e &&
+                               offset != layout->p && offset != layout->t5;
+        const int64_t begin = is_product ? offset + size : offset;
+        memset(grads + begin, 0, (size_t)(end - begin) * sizeof *grads);
+        end = offset;
+    }
+}
+
 /* pass->dx: in, the gradient of what the layer made; out, of what it read. */
 static pe_status backward_layer(lab_pass *pass, int32_t i, const float *w, float *g,
                                 pe_error *error)
@@ -267,7 +283,7 @@ pe_status lab_pass_backward(lab_pass *pass, const float *weights, double scale,
     const lab_layout *layout = pass->spec.layout;
     const int64_t n = pass->count, d = pass->width;
     pe_status status = PE_OK;
-    memset(grads, 0, (size_t)layout->size * sizeof *grads);
+    clear_sums(pass, grads);
     pass->loops->loss_back(n, pass->logits, pass->targets, pass->log_sum, (float)scale,
                            pass->wide);
     lab_matmul_tn(LAB_VOCAB, d, n, pass->wide, pass->n, grads + layout->u, 0);
