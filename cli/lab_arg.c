@@ -6,7 +6,7 @@
 
 #include "machine.h"
 
-const cli_lab_arg cli_lab_defaults = {.output = "lab", .warmup = -1};
+const cli_lab_arg cli_lab_defaults = {.output = "lab", .warmup = -1, .seed = -1};
 
 const cli_choice cli_lab_config_names[] = {
     {"A", CLI_LAB_A}, {"B", CLI_LAB_B}, {NULL, 0}};
@@ -30,7 +30,8 @@ void cli_lab_replace(const cli_lab_arg *args, lab_config *config)
         config->warmup = config->steps / 4;
     if (args->rate > 0)
         config->peak_rate = args->rate;
-    config->seed = (uint64_t)args->seed;
+    if (args->seed >= 0)
+        config->seed = (uint64_t)args->seed;
 }
 
 static void fill_sizes(const cli_lab_arg *args, lab_config *out)

@@ -21,8 +21,8 @@ typedef struct cli_lab_arg {
     const char *text, *output;
     double rate;                                /* 0: not given, as the next */
     int64_t width, heads, length, batch, steps; /* of the configuration */
-    int64_t warmup;                             /* -1: not given */
-    int64_t seed, copy, threads;                /* copy 0: text; threads 0: one a CPU */
+    int64_t warmup, seed;                       /* -1: not given */
+    int64_t copy, threads;                      /* copy 0: text; threads 0: one a CPU */
     int32_t config, learn_slopes;               /* config 0: not given, A */
 } cli_lab_arg;
 

@@ -12,9 +12,11 @@
 #include "lab/results.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -22,6 +24,7 @@
 
 typedef struct sitting {
     const cli_lab_training *how;
+    int lock;                /* descriptor of the folder */
     char *checkpoint, *file; /* paths in the folder */
     lab_state state;
     cli_lab_record record;
@@ -58,6 +61,21 @@ static int make_folders(const char *path)
     return failed ? cli_fail(CLI_FAILED, "the folder %s could not be made: %s", path,
                              strerror(reason))
                   : CLI_DONE;
+}
+
+/* Two commands at once would take turns in spoiling what the other saved.  The lock goes
+ * with the process; where there are none, as on some network file systems, it is not
+ * missed. */
+static int lock_folder(const char *path, int *lock)
+{
+    *lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0)
+        return cli_fail(CLI_FAILED, "%s: %s", path, strerror(errno));
+    if (flock(*lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        (void)close(*lock);
+        return cli_fail(CLI_FAILED, "%s is being trained by another command", path);
+    }
+    return CLI_DONE;
 }
 
 /* NULL, or the first setting in which two runs of one method and seed differ. */
@@ -249,11 +267,12 @@ static int train(sitting *s)
     if (code == CLI_DONE)
         code = save(s);
     lab_trainer_destroy(s->trainer);
-    if (code == CLI_DONE && s->state.step < s->state.config.steps) {
+    if (code == CLI_DONE && s->state.step == s->state.config.steps && cli_stop_wanted())
+        cli_note("all %d steps are done", s->state.config.steps);
+    else if (code == CLI_DONE && s->state.step < s->state.config.steps)
         cli_note("stopped at step %lld of %d; to go on: %s", (long long)s->state.step,
                  s->state.config.steps, how->again);
-        cli_stop_now();
-    }
+    cli_stop_end();
     return code;
 }
 
@@ -262,6 +281,8 @@ int cli_lab_train(const cli_lab_training *training, lab_state *out,
 {
     sitting s = {.how = training};
     int code = make_folders(training->folder);
+    if (code == CLI_DONE)
+        code = lock_folder(training->folder, &s.lock);
     if (code != CLI_DONE)
         return code;
     s.checkpoint = cli_lab_path(training->folder, CLI_LAB_CHECKPOINT);
@@ -271,6 +292,7 @@ int cli_lab_train(const cli_lab_training *training, lab_state *out,
         code = train(&s);
     free(s.checkpoint);
     free(s.file);
+    (void)close(s.lock);
     if (code == CLI_DONE) {
         *out = s.state;
         *record = s.record;

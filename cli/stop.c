@@ -30,16 +30,19 @@ void cli_stop_hold(void)
     mask(SIG_BLOCK);
 }
 
+/* One that is ignored stays so. */
+static void set(int number, void (*handler)(int), int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags}, old;
+    (void)sigemptyset(&action.sa_mask);
+    if (sigaction(number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+        (void)sigaction(number, &action, NULL);
+}
+
 void cli_stop_watch(void)
 {
-    for (size_t i = 0; i < CLI_COUNT(signals); i++) {
-        struct sigaction action = {.sa_handler = remember,
-                                   .sa_flags = SA_RESTART | (int)SA_RESETHAND};
-        struct sigaction old;
-        (void)sigemptyset(&action.sa_mask);
-        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            (void)sigaction(signals[i], &action, NULL);
-    }
+    for (size_t i = 0; i < CLI_COUNT(signals); i++)
+        set(signals[i], remember, SA_RESTART | (int)SA_RESETHAND);
     mask(SIG_UNBLOCK);
 }
 
@@ -48,9 +51,13 @@ int cli_stop_wanted(void)
     return came;
 }
 
-void cli_stop_now(void)
+void cli_stop_end(void)
 {
+    for (size_t i = 0; i < CLI_COUNT(signals); i++)
+        set(signals[i], SIG_DFL, 0);
+    mask(SIG_UNBLOCK);
+    if (came == 0)
+        return;
     (void)fflush(stdout);
-    (void)signal(came, SIG_DFL);
     (void)raise(came);
 }

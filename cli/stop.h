@@ -16,7 +16,7 @@ void cli_stop_watch(void);
 void cli_stop_hold(void);
 /* The signal that came, or 0. */
 int cli_stop_wanted(void);
-/* Ends the command by the signal that came, as the shell expects it. */
-void cli_stop_now(void);
+/* The signals end the command again; one that came does so now, as the shell expects it. */
+void cli_stop_end(void);
 
 #endif /* POSENC_CLI_STOP_H */

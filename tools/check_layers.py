@@ -42,7 +42,7 @@ SYSTEM = {
     "kernels": {"immintrin.h", "arm_neon.h", "wasm_simd128.h"},
     "thread": {"pthread.h", "sched.h"},
     "model": POSIX | {"pthread.h"},
-    "cli": POSIX | {"getopt.h", "immintrin.h", "sched.h", "signal.h", "sys/resource.h"},
+    "cli": POSIX | {"getopt.h", "immintrin.h", "sched.h", "signal.h", "sys/file.h", "sys/resource.h"},
     "lab": POSIX | {"dlfcn.h", "sha2.h", "spawn.h", "sys/wait.h"},
     "bench": POSIX | {"pthread.h"},
     "examples": {"pthread.h"},

@@ -78,6 +78,12 @@ class Lab:
             time.sleep(0.005)
 
 
+def replaced(args, old, new):
+    args = list(args)
+    args[args.index(old)] = new
+    return args
+
+
 def check_whole(lab):
     """A run, its record, and the same on more threads than there are chunks."""
     done = lab.run(*RUN, "-o", "whole", "--threads", "1", "--json")
@@ -111,13 +117,17 @@ def check_interrupted(lab, threads, number):
     stops, step = 0, 20
     while True:
         process = lab.start(*run, *(["--resume"] if stops else []))
-        lab.wait_for_step(output, step, process)
-        process.send_signal(number)
+        if step < 250:
+            lab.wait_for_step(output, step, process)
+            process.send_signal(number)
         _, err = process.communicate()
         if process.returncode != -number:
             break
-        stops += 1
         notes = err.splitlines()
+        if notes == ["posenc: lab train: note: all 250 steps are done"]:
+            process.returncode = 0  # it came too late
+            break
+        stops += 1
         at = re.fullmatch(r"posenc: lab train: note: stopped at step (\d+) of 250; to go "
                           r"on: (posenc lab train .* --resume)", notes[-1])
         lab.check("the note", at is not None and len(notes) == 1, notes)
@@ -148,6 +158,16 @@ def check_killed(lab):
     lab.check("killed: the same bits", lab.checkpoint("killed") == lab.checkpoint("whole"))
 
 
+def check_held(lab):
+    """A folder takes one command at a time."""
+    run = [*replaced(RUN, "250", "1000000"), "-o", "held"]
+    process = lab.start(*run)
+    lab.wait_for_step("held", 10, process)
+    lab.refuses(1, "held/rope-seed0 is being trained by another command", *run, "--resume")
+    process.kill()
+    process.communicate()
+
+
 def check_ignored(lab):
     """As under nohup: a signal that was ignored at the start does not stop it."""
     process = subprocess.Popen(["bash", "-c", 'trap "" INT; exec "$0" "$@"', lab.posenc,
@@ -174,12 +194,6 @@ def check_finished(lab):
     lab.check("forced: old results go",
               not os.path.exists(f"{lab.folder}/whole/rope-seed0/results.json"))
     lab.refuses(2, "--resume goes on and --force begins again", *RUN, "--resume", "--force")
-
-
-def replaced(args, old, new):
-    args = list(args)
-    args[args.index(old)] = new
-    return args
 
 
 def check_standard_output(lab):
@@ -319,6 +333,9 @@ def check_from(lab):
     lab.refuses(2, "extension is yarn, must be pi, which the model was extended by",
                 *further, "--extend", "yarn")
     lab.check("extended twice", lab.run(*further, "--extend", "pi").returncode == 0)
+    train(lab, "none", "--seed", "7")
+    lab.run(*go_on, "--from", "short/none-seed7", "--length", "40")
+    lab.check("the seed stays", os.path.exists(f"{lab.folder}/long/none-seed7/train.json"))
     settings = lab.json_of("longer/rope-pi-seed0/train.json")["settings"]
     lab.check("from the first length", settings["first_length"] == 16)
     rope = [*go_on, "--from", "short/rope-seed0"]
@@ -345,6 +362,7 @@ def run(posenc, folder):
         for number in signal.SIGINT, signal.SIGTERM:
             check_interrupted(lab, threads, number)
     check_killed(lab)
+    check_held(lab)
     check_ignored(lab)
     check_finished(lab)
     check_other_settings(lab)
