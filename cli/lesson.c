@@ -20,11 +20,6 @@ typedef struct lesson_args {
     int32_t step, json;
 } lesson_args;
 
-typedef struct lesson_topic {
-    const char *name;
-    int (*compute)(lesson_numbers *numbers);
-} lesson_topic;
-
 static const lesson_topic topics[] = {
     {"order", lesson_order},         {"recurrent", lesson_recurrent},
     {"where", lesson_where},         {"sinusoidal", lesson_sinusoidal},
@@ -36,6 +31,11 @@ static const lesson_topic topics[] = {
     {"glossary", lesson_glossary}};
 
 static const cli_choice languages[] = {{"en", LESSON_EN}, {"ko", LESSON_KO}, {NULL, 0}};
+
+const lesson_topic *lesson_topic_at(size_t index)
+{
+    return index < CLI_COUNT(topics) ? &topics[index] : NULL;
+}
 
 static const char *topic_name(void *context, size_t index)
 {

@@ -93,6 +93,17 @@ static int append_filled(block *b, const char *line, size_t size,
     return 1;
 }
 
+int lesson_fill(char *out, size_t size, const char *line, size_t length,
+                const lesson_numbers *numbers)
+{
+    block b = {.size = 0};
+    if (!append_filled(&b, line, length, numbers))
+        return 0;
+    assert(b.size < size);
+    memcpy(out, b.text, b.size + 1);
+    return 1;
+}
+
 typedef struct replacement {
     const char *from, *to;
 } replacement;

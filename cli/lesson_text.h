@@ -30,6 +30,11 @@ typedef struct lesson_page {
 
 void lesson_print_title(const lesson_section *section, const lesson_page *page);
 
+/* Writes a line of the text with its numbers, in room of size bytes; 0 after saying
+ * which mention no number answers. */
+int lesson_fill(char *out, size_t size, const char *line, size_t length,
+                const lesson_numbers *numbers);
+
 /* Prints from body on, up to the next place to pause.  Returns where to go on, end when
  * there is no more, or NULL after saying which mention no number answers. */
 const char *lesson_print(const lesson_section *section, const char *body,

@@ -9,6 +9,14 @@
 
 #include "lesson_numbers.h"
 
+typedef struct lesson_topic {
+    const char *name;
+    int (*compute)(lesson_numbers *numbers);
+} lesson_topic;
+
+/* In the order of the lesson; NULL past the last. */
+const lesson_topic *lesson_topic_at(size_t index);
+
 int lesson_order(lesson_numbers *numbers);
 int lesson_recurrent(lesson_numbers *numbers);
 int lesson_where(lesson_numbers *numbers);

@@ -37,7 +37,8 @@ if(TARGET posenc_cli)
     install(TARGETS posenc_cli)
 endif()
 if(TARGET docs)
-    install(DIRECTORY ${docs_dir}/man1 DESTINATION ${CMAKE_INSTALL_MANDIR})
+    install(DIRECTORY ${docs_dir}/man1 ${docs_dir}/man7 ${docs_dir}/ko
+            DESTINATION ${CMAKE_INSTALL_MANDIR})
     install(FILES ${docs_dir}/bash/posenc
             DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
     install(FILES ${docs_dir}/zsh/_posenc

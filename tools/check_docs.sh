@@ -4,7 +4,8 @@
 # check_docs.sh DOCS_DIR - manual pages and completions, by the programs that read them
 #
 # mandoc's warnings and style; the syntax of bash, zsh and fish; what fish suggests.
-# References are checked here, since mandoc looks for them among installed pages.
+# References are checked here, since mandoc looks for them among installed pages.  It
+# takes the end of its own escape for Hangul, \[uXXXX], for a bracket that ends a line.
 set -uo pipefail
 docs=$1
 failed=0
@@ -13,9 +14,10 @@ report() {
     failed=1
 }
 
-for page in "$docs"/man1/*.1; do
+for page in "$docs"/man1/*.1 "$docs"/man7/*.7 "$docs"/ko/man7/*.7; do
     findings=$(mandoc -Tlint -W style "$page" 2>&1 |
-        grep -v -e 'referenced manual not found' -e 'function name without markup')
+        grep -v -e 'referenced manual not found' -e 'function name without markup' \
+            -e 'trailing delimiter:.*\\\[u[0-9A-F]*\]$')
     [[ -z $findings ]] || report "$findings"
     while read -r name section; do
         [[ -e $docs/man$section/$name.$section ]] || report "$page: no page $name"

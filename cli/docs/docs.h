@@ -6,6 +6,7 @@
 #ifndef POSENC_CLI_DOCS_H
 #define POSENC_CLI_DOCS_H
 
+#include "lesson_text.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -14,9 +15,20 @@ void docs_man_overview(FILE *out);
 void docs_man_verb(FILE *out, const cli_verb *verb);
 /* "posenc-lab-train" */
 void docs_man_name(char *out, size_t size, const cli_verb *verb);
+/* posenc-lesson(7) */
+void docs_lesson(FILE *out, lesson_language language);
 void docs_bash(FILE *out);
 void docs_zsh(FILE *out);
 void docs_fish(FILE *out);
+
+/* Of every page. */
+extern const char docs_manual_date[];
+
+/* Filled lines; mdoc wants every sentence to begin one.  A ~ is a space that is not
+ * broken. */
+void docs_put_text(FILE *out, const char *text, size_t size);
+/* A line as it stands. */
+void docs_put_literal(FILE *out, const char *line, size_t length);
 
 /* What may stand for an argument or operand. */
 typedef int32_t docs_value;

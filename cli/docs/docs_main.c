@@ -2,8 +2,9 @@
  *
  * docs_main.c - posenc_docs FOLDER: writes the manual and the completions
  *
- * FOLDER/man1/posenc.1, FOLDER/man1/posenc-VERB.1 (posenc-GROUP-VERB.1), and posenc, _posenc and posenc.fish
- * in the folders bash, zsh and fish, all of which exist. */
+ * FOLDER/man1/posenc.1, FOLDER/man1/posenc-VERB.1 (posenc-GROUP-VERB.1),
+ * FOLDER/man7/posenc-lesson.7 and the same in FOLDER/ko, and posenc, _posenc and
+ * posenc.fish in the folders bash, zsh and fish, all of which exist. */
 #include "docs.h"
 
 #include <stdlib.h>
@@ -28,12 +29,24 @@ static void finish(FILE *out)
     }
 }
 
+static void lesson_en(FILE *out)
+{
+    docs_lesson(out, LESSON_EN);
+}
+
+static void lesson_ko(FILE *out)
+{
+    docs_lesson(out, LESSON_KO);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*write)(FILE *out);
     } files[] = {{"man1/posenc.1", docs_man_overview},
+                 {"man7/posenc-lesson.7", lesson_en},
+                 {"ko/man7/posenc-lesson.7", lesson_ko},
                  {"bash/posenc", docs_bash},
                  {"zsh/_posenc", docs_zsh},
                  {"fish/posenc.fish", docs_fish}};

@@ -9,7 +9,7 @@
 
 enum { WIDTH = 76 };
 
-static const char manual_date[] = "November 29, 2026";
+const char docs_manual_date[] = "November 29, 2026";
 
 /* A backslash starts an escape, and a dot or quote at the start of a line a request. */
 static void put_word(FILE *out, const char *word, size_t length, int is_first)
@@ -21,12 +21,28 @@ static void put_word(FILE *out, const char *word, size_t length, int is_first)
             (void)fputs("\\e", out);
         else if (word[i] == '-')
             (void)fputs("\\-", out);
+        else if (word[i] == LESSON_TIE)
+            (void)fputs("\\ ", out);
         else
             (void)fputc(word[i], out);
 }
 
-/* Filled lines; mdoc wants every sentence to begin one. */
-static void put_text(FILE *out, const char *text, size_t size)
+/* Bytes of a word as mandoc counts them, which reads a character beyond ASCII as its
+ * escape, \[uXXXX]. */
+static size_t source_width(const char *word, size_t length)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < length; i++)
+        if (strchr("\\-", word[i]) != NULL || word[i] == LESSON_TIE)
+            width += 2;
+        else if ((unsigned char)word[i] < 0x80)
+            width++;
+        else
+            width += (unsigned char)word[i] >= 0xc0 ? 8 : 0;
+    return width;
+}
+
+void docs_put_text(FILE *out, const char *text, size_t size)
 {
     size_t column = 0;
     for (size_t at = 0; at < size;) {
@@ -35,14 +51,15 @@ static void put_text(FILE *out, const char *text, size_t size)
                text[at + length] != '\n')
             length++;
         if (length > 0) {
-            if (column > 0 && column + 1 + length > WIDTH) {
+            const size_t width = source_width(text + at, length);
+            if (column > 0 && column + 1 + width > WIDTH) {
                 (void)fputc('\n', out);
                 column = 0;
             } else if (column > 0) {
                 (void)fputc(' ', out);
             }
             put_word(out, text + at, length, column == 0);
-            column += length + 1;
+            column += width + 1;
         }
         at += length;
         const int is_end = length > 0 && (text[at - 1] == '.' || text[at - 1] == '?');
@@ -59,8 +76,7 @@ static void put_text(FILE *out, const char *text, size_t size)
         (void)fputc('\n', out);
 }
 
-/* As it stands, for lines that begin with spaces. */
-static void put_literal(FILE *out, const char *line, size_t length)
+void docs_put_literal(FILE *out, const char *line, size_t length)
 {
     put_word(out, line, length, 1);
     (void)fputc('\n', out);
@@ -83,14 +99,14 @@ static void put_about(FILE *out, const char *text)
             end += *end == '\n';
         }
         if (!is_list) {
-            put_text(out, text, (size_t)(end - text));
+            docs_put_text(out, text, (size_t)(end - text));
             text = end;
             continue;
         }
         (void)fputs(".Bd -literal\n", out);
         while (text < end) {
             const size_t length = strcspn(text, "\n");
-            put_literal(out, text, length);
+            docs_put_literal(out, text, length);
             text += length + (text[length] == '\n');
         }
         (void)fputs(".Ed\n", out);
@@ -112,7 +128,7 @@ static void put_option(FILE *out, const cli_option *option)
     const size_t length = strlen(option->help);
     const int is_open = length > 0 && option->help[length - 1] != '.';
     (void)snprintf(help, sizeof help, "%s%s", option->help, is_open ? "." : "");
-    put_text(out, help, strlen(help));
+    docs_put_text(out, help, strlen(help));
     if (option->type != CLI_CHOICE)
         return;
     (void)fputs("One of", out);
@@ -137,7 +153,7 @@ static void put_examples(FILE *out, const char *lines)
     (void)fputs(".Sh EXAMPLES\n.Bd -literal\n", out);
     while (*lines != '\0') {
         const size_t length = strcspn(lines, "\n");
-        put_literal(out, lines, length);
+        docs_put_literal(out, lines, length);
         lines += length + (lines[length] == '\n');
     }
     (void)fputs(".Ed\n", out);
@@ -148,8 +164,8 @@ static void put_head(FILE *out, const char *title, const char *name, const char 
     (void)fprintf(out,
                   ".\\\" Written by posenc_docs from the option tables.\n"
                   ".Dd %s\n.Dt %s 1\n.Os\n.Sh NAME\n.Nm %s\n.Nd ",
-                  manual_date, title, name);
-    put_text(out, what, strlen(what));
+                  docs_manual_date, title, name);
+    docs_put_text(out, what, strlen(what));
 }
 
 void docs_man_name(char *out, size_t size, const cli_verb *verb)
@@ -176,7 +192,7 @@ static void put_pages(FILE *out, const cli_verb *const *verbs, size_t count)
         char name[64];
         docs_man_name(name, sizeof name, verbs[i]);
         (void)fprintf(out, ".It Xr %s 1\n", name);
-        put_text(out, verbs[i]->summary, strlen(verbs[i]->summary));
+        docs_put_text(out, verbs[i]->summary, strlen(verbs[i]->summary));
     }
     (void)fputs(".El\n", out);
 }
@@ -193,7 +209,7 @@ static void put_group(FILE *out, const cli_verb *group)
     put_pages(out, group->members, group->num_members);
     put_exit_status(out);
     put_examples(out, group->examples);
-    (void)fputs(".Sh SEE ALSO\n.Xr posenc 1\n", out);
+    (void)fputs(".Sh SEE ALSO\n.Xr posenc 1 ,\n.Xr posenc-lesson 7\n", out);
 }
 
 void docs_man_verb(FILE *out, const cli_verb *verb)
@@ -220,7 +236,7 @@ void docs_man_verb(FILE *out, const cli_verb *verb)
     (void)fputs(".El\n", out);
     put_exit_status(out);
     put_examples(out, verb->examples);
-    (void)fputs(".Sh SEE ALSO\n.Xr posenc 1\n", out);
+    (void)fputs(".Sh SEE ALSO\n.Xr posenc 1 ,\n.Xr posenc-lesson 7\n", out);
 }
 
 void docs_man_overview(FILE *out)
@@ -250,4 +266,5 @@ void docs_man_overview(FILE *out)
         out);
     put_exit_status(out);
     put_examples(out, "posenc inspect llama-3.1-8b");
+    (void)fputs(".Sh SEE ALSO\n.Xr posenc-lesson 7\n", out);
 }

@@ -107,4 +107,17 @@ for verb in "${all[@]}"; do
     done
 done
 ((${#verbs[@]} > 10)) || failed=1
+
+# posenc-lesson(7): every number of the lesson as it is computed now, marks of lists apart.
+numbers() { grep -o '[^ ]*[0-9][^ ]*' | LC_ALL=C sort; }
+for lang in en ko; do
+    page=$1/man7/posenc-lesson.7
+    [[ $lang == en ]] || page=$1/$lang/man7/posenc-lesson.7
+    LC_ALL=C.UTF-8 "$posenc" lesson --lang $lang | sed 's/^[0-9]*\. //' | numbers >shown
+    sed '/^\./d; s/\\ / /g; s/\\-/-/g; s/\\e/\\/g' "$page" | numbers >written
+    if ! cmp shown written || (($(wc -l <shown) < 500)); then
+        echo "$page has other numbers than posenc lesson"
+        failed=1
+    fi
+done
 exit $failed
