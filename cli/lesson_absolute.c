@@ -99,7 +99,7 @@ static pe_status look_up(const pe_tensor *weight, int64_t tokens, float *rows,
     pe_absolute *plan;
     pe_tensor y;
     pe_tensor_bshd(&y, PE_F32, rows, 1, tokens, 1, WIDTH);
-    pe_status status = pe_learned_create(&plan, &spec, NULL, error);
+    pe_status status = pe_learned_create(&plan, &spec, &lesson_env, error);
     if (status == PE_OK) {
         *capacity = pe_absolute_capacity(plan);
         status = pe_absolute_fill(plan, &at, &y, error);
@@ -131,7 +131,7 @@ int lesson_learned(lesson_numbers *numbers)
     if (look_up(&weight, ROWS, &rows[0][0], &capacity, &error) != PE_OK)
         return cli_fail(CLI_FAILED, "%s", error.message);
     memcpy(third, rows[3], sizeof third);
-    if (pe_learned_resize(&how, &weight, &resized, NULL, &error) != PE_OK ||
+    if (pe_learned_resize(&how, &weight, &resized, &lesson_env, &error) != PE_OK ||
         look_up(&resized, TOKENS, &rows[0][0], &longer_capacity, &error) != PE_OK)
         return cli_fail(CLI_FAILED, "%s", error.message);
     for (size_t i = 0; i < CLI_COUNT(picks); i++)

@@ -50,7 +50,7 @@ static int score_learned(double *scores)
     pe_tensor_bshd(&weight, PE_F32, table, 1, ROWS, 1, DIM);
     pe_tensor_bshd(&y, PE_F32, rows, 1, ROWS, 1, DIM);
     const pe_learned_spec spec = {.struct_size = sizeof spec, .weight = &weight};
-    pe_status status = pe_learned_create(&plan, &spec, NULL, &error);
+    pe_status status = pe_learned_create(&plan, &spec, &lesson_env, &error);
     if (status == PE_OK)
         status = pe_absolute_fill(plan, &at, &y, &error);
     pe_absolute_destroy(plan);

@@ -38,7 +38,7 @@ static pe_status attend(const float *x, float *y, float *weights, pe_error *erro
     pe_attention *plan;
     void *workspace = NULL;
     size_t size = 0;
-    pe_status status = pe_attention_create(&plan, &spec, NULL, error);
+    pe_status status = pe_attention_create(&plan, &spec, &lesson_env, error);
     if (status == PE_OK)
         status = pe_attention_workspace(plan, &args, &size, NULL, error);
     if (status == PE_OK) {

@@ -54,7 +54,7 @@ static int add_interpolation(lesson_numbers *numbers)
         .freqs = {.rope_type = PE_ROPE_LINEAR, .rope_theta = 10000, .factor = 4}};
     pe_rope *rope;
     pe_error error;
-    if (pe_rope_create(&rope, &spec, NULL, &error) != PE_OK)
+    if (pe_rope_create(&rope, &spec, &lesson_env, &error) != PE_OK)
         return cli_fail(CLI_FAILED, "%s", error.message);
     lesson_set(numbers, "interpolated", 8191 * pe_rope_get_info(rope)->inv_freq[0]);
     pe_rope_destroy(rope);

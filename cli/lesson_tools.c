@@ -4,7 +4,7 @@
  */
 #include "lesson_tools.h"
 
-#include "posenc/env.h"
+const pe_env lesson_env = {.struct_size = sizeof lesson_env, .isa = PE_ISA_SCALAR};
 
 int lesson_sinusoids(int64_t first, int64_t count, int32_t dim, float *out)
 {
@@ -15,7 +15,7 @@ int lesson_sinusoids(int64_t first, int64_t count, int32_t dim, float *out)
     pe_tensor y;
     pe_error error;
     pe_tensor_bshd(&y, PE_F32, out, 1, count, 1, dim);
-    pe_status status = pe_sinusoidal_create(&plan, &spec, NULL, &error);
+    pe_status status = pe_sinusoidal_create(&plan, &spec, &lesson_env, &error);
     if (status == PE_OK)
         status = pe_absolute_fill(plan, &at, &y, &error);
     pe_absolute_destroy(plan);
@@ -33,7 +33,7 @@ int lesson_rope_create(pe_rope **out, int32_t head_dim, pe_pairing pairing,
                   .rope_theta = inv_freq ? 0 : 10000,
                   .inv_freq = inv_freq}};
     pe_error error;
-    if (pe_rope_create(out, &spec, NULL, &error) != PE_OK)
+    if (pe_rope_create(out, &spec, &lesson_env, &error) != PE_OK)
         return cli_fail(CLI_FAILED, "%s", error.message);
     return CLI_DONE;
 }
@@ -84,10 +84,8 @@ int lesson_alibi_create(pe_bias **out, int32_t num_heads, const float *slopes)
                                .form = PE_BIAS_CAUSAL,
                                .num_heads = num_heads,
                                .slopes = slopes};
-    /* The reference, so that the digits do not depend on the machine. */
-    const pe_env env = {.struct_size = sizeof env, .isa = PE_ISA_SCALAR};
     pe_error error;
-    if (pe_bias_create(out, &spec, &env, &error) != PE_OK)
+    if (pe_bias_create(out, &spec, &lesson_env, &error) != PE_OK)
         return cli_fail(CLI_FAILED, "%s", error.message);
     return CLI_DONE;
 }

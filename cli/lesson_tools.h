@@ -8,6 +8,11 @@
 
 #include "cli.h"
 
+#include "posenc/env.h"
+
+/* Of every plan: the reference kernels, so that no digit depends on the machine. */
+extern const pe_env lesson_env;
+
 #define LESSON_PI 3.14159265358979323846
 
 /* [count][dim]: positions first, first + 1, ... in the order of Vaswani et al. */

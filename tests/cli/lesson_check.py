@@ -231,8 +231,8 @@ PRINTED = [
     ("exercises", "score_10_4", (), "-0.990"),
     ("exercises", "score_6_0", (), "-0.990"),
     ("alibi", "distances", (), "-3 -2 -1 0"), ("alibi", "scores", (), "2 1 3 2"),
-    ("alibi", "slopes_8", (0,), "0.5"), ("alibi", "slopes_8", (1,), "0.25"),
-    ("alibi", "slopes_8", (7,), "0.00390625"),
+    ("alibi", "slopes_8", (), "0.5 0.25 0.125 0.0625 0.03125 0.015625 0.0078125 "
+                              "0.00390625"),
     ("alibi", "softmax_none", (), "0.197 0.072 0.534 0.197"),
     ("alibi", "biased_half", (), "0.5 0 2.5 2"),
     ("alibi", "softmax_half", (), "0.074 0.045 0.548 0.333"),
@@ -242,6 +242,19 @@ PRINTED = [
     ("learned", "rows", (), "512"), ("learned", "tokens", (), "600"),
     ("exercises", "first_missing", (), "512"), ("exercises", "last_missing", (), "599"),
 ]
+
+# What it states without computing, and what the summary of a talk on RoPE states beside
+# it: in both languages, or English and Korean.
+STATED = [
+    ("where", "RoPE ALiBi"), ("sinusoidal", "10000 2π 2017"),
+    ("learned", "512 GPT-1 BERT"),
+    ("rope", "(2,~0) (5,~3) (9,~7) (4,~0) (1,~0) (1,~2) (3,~1) 0.5 LLaMA"),
+    ("direction", "(5,~3) (3,~5)"), ("pairs", "16 8 rotate_half"),
+    ("alibi", "1024 2048 11% 1/2 1/256 2^(−8/n) 1/2^1 1/2^8 8 16"),
+    ("alibi", ("1.3~billion", "13억")), ("exercises", "(10,~4) (6,~0) 2^(−8/16)"),
+    ("learned", ("last~tenth", "10분의~1")), ("exercises", "(1,~0) 0.5 600 512 16"),
+    ("checks", "m~θ n~θ (n~−~m)~θ"), ("mixing", "PE(m)"), ("compare", "RoPE ALiBi"),
+    ("complex", "e^(i"), ("glossary", "RoPE")]
 
 # The golden case of each, and where the lesson has it.
 GOLDEN = {
@@ -286,6 +299,9 @@ def check_numbers(checks, folder, root):
     checks.check("languages", numbers == {t["topic"]: t["numbers"]
                                           for t in reports["ko"]["topics"]},
                  "numbers differ between languages")
+    for topic in reports["en"]["topics"]:
+        alone = json.loads(run_lesson(folder, topic["topic"], "--json"))
+        checks.check(f"{topic['topic']} alone", alone["topics"] == [topic], alone)
     expected = expected_numbers()
     checks.check("topics", list(numbers) == list(expected), list(numbers))
     for topic, values in expected.items():
@@ -314,6 +330,25 @@ def check_numbers(checks, folder, root):
         for value, printed, good in zip(got, expect["printed"],
                                         expect["printed_rounding_correct"]):
             checks.check(case["id"], (round(value, 3) == printed) == good, value)
+
+
+def check_printed(checks, folder):
+    """The printed digits stand in the page of their topic, in both languages."""
+    pages = {}
+    for lang in LANGUAGES:
+        for topic in expected_numbers():
+            pages[topic, lang] = " ".join(run_lesson(folder, topic, "--lang", lang,
+                                                     columns=100).split())
+    for topic, name, _, text in PRINTED:
+        for lang in LANGUAGES:
+            missing = [p for p in text.split() if p not in pages[topic, lang]]
+            checks.check(f"{topic}.{name}, {lang}", not missing, f"no {missing}")
+    for topic, stated in STATED:
+        for i, lang in enumerate(LANGUAGES):
+            words = stated[i] if isinstance(stated, tuple) else stated
+            missing = [w for w in words.split()
+                       if w.replace("~", " ") not in pages[topic, lang]]
+            checks.check(f"{topic}, {lang}", not missing, f"no {missing}")
 
 
 def sections(root, lang):
@@ -407,6 +442,7 @@ def check_steps(checks, folder):
 def run(posenc, folder, root):
     checks = Checks()
     check_numbers(checks, folder, root)
+    check_printed(checks, folder)
     check_texts(checks, root, folder)
     check_pages(checks, root, folder)
     check_steps(checks, folder)
