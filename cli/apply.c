@@ -7,6 +7,7 @@
 #include "folder_out.h"
 #include "keys_arg.h"
 #include "positions_arg.h"
+#include "print.h"
 #include "rope_arg.h"
 #include "stream.h"
 #include "tensor_arg.h"
@@ -115,17 +116,17 @@ static void report(const apply_job *job, int which)
     const cli_tensor *t = &job->tensors[which];
     const pe_weight *weight = t->in.weight;
     cli_shape shape;
-    (void)fprintf(stderr, "%s/%s: %s %s", job->args->output, names[which],
-                  t->dtype == PE_BF16 ? "bf16" : weight->dtype_name,
-                  cli_shape_text(&shape, weight->rank, weight->shape));
+    cli_say("%s/%s: %s %s", job->args->output, names[which],
+            t->dtype == PE_BF16 ? "bf16" : weight->dtype_name,
+            cli_shape_text(&shape, weight->rank, weight->shape));
     if (weight->rank > 2)
-        (void)fprintf(stderr, " %s", cli_choice_name(cli_layout_names, t->layout));
+        cli_say(" %s", cli_choice_name(cli_layout_names, t->layout));
     if (job->positions.ids != NULL)
-        (void)fprintf(stderr, ", positions of %s", job->positions.name);
+        cli_say(", positions of %s", job->positions.name);
     else
-        (void)fprintf(stderr, ", positions from %lld", (long long)job->positions.start);
-    (void)fprintf(stderr, ", layers %s, %s angles\n", job->rope.layers,
-                  cli_choice_name(cli_angles_names, job->rope.spec.angles));
+        cli_say(", positions from %lld", (long long)job->positions.start);
+    cli_say(", layers %s, %s angles\n", job->rope.layers,
+            cli_choice_name(cli_angles_names, job->rope.spec.angles));
 }
 
 static int work(apply_job *job)

@@ -6,6 +6,7 @@
 #include "apply_absolute.h"
 
 #include "folder_out.h"
+#include "print.h"
 #include "progress.h"
 #include "tensor_arg.h"
 
@@ -71,19 +72,18 @@ static void report(const add_job *job)
 {
     const pe_weight *weight = job->x.in.weight;
     cli_shape shape;
-    (void)fprintf(stderr, "%s/x.npy: %s %s, ", job->args->output,
-                  job->x.dtype == PE_BF16 ? "bf16" : weight->dtype_name,
-                  cli_shape_text(&shape, weight->rank, weight->shape));
+    cli_say("%s/x.npy: %s %s, ", job->args->output,
+            job->x.dtype == PE_BF16 ? "bf16" : weight->dtype_name,
+            cli_shape_text(&shape, weight->rank, weight->shape));
     if (job->positions.ids != NULL)
-        (void)fprintf(stderr, "positions of %s, ", job->positions.name);
+        cli_say("positions of %s, ", job->positions.name);
     else
-        (void)fprintf(stderr, "positions from %lld, ", (long long)job->positions.start);
+        cli_say("positions from %lld, ", (long long)job->positions.start);
     if (job->absolute.rows > 0)
-        (void)fprintf(stderr, "learned table of %lld rows\n",
-                      (long long)job->absolute.rows);
+        cli_say("learned table of %lld rows\n", (long long)job->absolute.rows);
     else
-        (void)fprintf(stderr, "sinusoidal, %s angles\n",
-                      cli_choice_name(cli_angles_names, job->args->rope->angles));
+        cli_say("sinusoidal, %s angles\n",
+                cli_choice_name(cli_angles_names, job->args->rope->angles));
 }
 
 static int work(add_job *job, const cli_model *model)

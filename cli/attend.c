@@ -7,6 +7,7 @@
 #include "model_arg.h"
 #include "names.h"
 #include "npy_out.h"
+#include "print.h"
 #include "rope_arg.h"
 #include "tensor_arg.h"
 #include "verbs.h"
@@ -239,22 +240,20 @@ static void report(const attend_job *job)
     const attend_args *args = job->args;
     const pe_model_info *info = pe_model_get_info(job->model.model);
     cli_shape shape;
-    (void)fprintf(
-        stderr, "%s: %s, %lld queries at positions from %lld, %lld keys, %s",
-        args->output,
+    cli_say(
+        "%s: %s, %lld queries at positions from %lld, %lld keys, %s", args->output,
         cli_shape_text(&shape, job->in[Q].in.weight->rank, job->in[Q].in.weight->shape),
         (long long)job->in[Q].seq_len,
         (long long)(args->start + job->in[K].seq_len - job->in[Q].seq_len),
         (long long)job->in[K].seq_len,
         cli_choice_name(masks, args->mask != 0 ? args->mask : PE_MASK_CAUSAL));
     if (job->rope.plan != NULL && args->is_rotated)
-        (void)fprintf(stderr, ", rotated already\n");
+        cli_say(", rotated already\n");
     else if (job->rope.plan != NULL)
-        (void)fprintf(stderr, ", rope of layers %s\n", job->rope.layers);
+        cli_say(", rope of layers %s\n", job->rope.layers);
     else
-        (void)fprintf(stderr, ", %s\n",
-                      job->bias != NULL ? info->method
-                                        : "no positions in attention itself");
+        cli_say(", %s\n",
+                job->bias != NULL ? info->method : "no positions in attention itself");
 }
 
 static int attend(attend_job *job, const char *const *operands)
@@ -375,8 +374,8 @@ const cli_verb cli_verb_attend = {
         "bias of the model, in float32.  k and v have the same batch and keys;\n"
         "query heads come in groups that share a key head.\n"
         "\n" CLI_MODEL_HELP,
-    .examples = "posenc attend llama-2-7b examples/data/q.npy examples/data/q.npy "
-                "examples/data/q.npy -o out.npy",
+    .examples = "posenc attend llama-2-7b examples/data/q.npy examples/data/q.npy \\\n"
+                "    examples/data/q.npy -o out.npy",
     .options = options,
     .num_options = CLI_COUNT(options),
     .num_operands = 1 + NUM_INPUTS,

@@ -5,6 +5,7 @@
 #include "bench.h"
 #include "machine.h"
 #include "names.h"
+#include "print.h"
 #include "report.h"
 
 #include <stdio.h>
@@ -17,15 +18,15 @@ static int is_met(const bench_goal *g)
 
 static void print_machine(const bench *b, const cli_machine *m)
 {
-    (void)printf("%s, %lld CPUs, caches %lld KiB, %lld KiB, %lld MiB; %s; %s; isa %s",
-                 m->cpu, (long long)m->num_cpus, (long long)m->cache[0] >> 10,
-                 (long long)m->cache[1] >> 10, (long long)m->cache[2] >> 20,
-                 m->compiler, m->flags, pe_isa_name(b->isa));
+    cli_print("%s, %lld CPUs, caches %lld KiB, %lld KiB, %lld MiB; %s; %s; isa %s",
+              m->cpu, (long long)m->num_cpus, (long long)m->cache[0] >> 10,
+              (long long)m->cache[1] >> 10, (long long)m->cache[2] >> 20, m->compiler,
+              m->flags, pe_isa_name(b->isa));
     if (m->load >= 0)
-        (void)printf("; load %.1f", m->load);
-    (void)putchar('\n');
+        cli_print("; load %.1f", m->load);
+    cli_print("\n");
     if (m->load > (double)m->num_cpus * 0.5)
-        (void)fputs("other programs run here: trust ratios, not times\n", stdout);
+        cli_print("other programs run here: trust ratios, not times\n");
 }
 
 static void print_row(const cli_machine *m, const bench_row *row)

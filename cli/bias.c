@@ -4,7 +4,9 @@
  */
 #include "bias_arg.h"
 #include "npy_out.h"
+#include "print.h"
 #include "report.h"
+#include "terminal.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -72,34 +74,44 @@ static void print_csv(const block *b)
                      cli_float(&number, b->values[i]));
 }
 
+/* As many keys as fit beside each other, then the next ones below. */
+static void print_matrix(const block *b)
+{
+    enum { LABEL = 7, CELL = 12 };
+    const int64_t per_line = (cli_columns() - LABEL) / CELL;
+    for (int64_t begin = 0; begin < b->num_keys; begin += per_line) {
+        const int64_t left = b->num_keys - begin;
+        const int64_t end = begin + (left < per_line ? left : per_line);
+        (void)printf("\n%*s", LABEL, "q\\key");
+        for (int64_t j = begin; j < end; j++)
+            (void)printf(" %*lld", CELL - 1, (long long)(b->keys.begin + j));
+        (void)putchar('\n');
+        for (int64_t t = 0; t < b->num_queries; t++) {
+            (void)printf("%*lld", LABEL, (long long)(b->queries.begin + t));
+            for (int64_t j = begin; j < end; j++)
+                (void)printf(" %*.6g", CELL - 1, (double)row_of(b, 0, t)[j]);
+            (void)putchar('\n');
+        }
+    }
+}
+
 static void print_text(const block *b)
 {
     const pe_bias_spec *spec = &b->bias->spec;
     cli_number number;
     if (b->bias->name != NULL)
-        (void)printf("%s: ", b->bias->name);
-    (void)printf("%s, %s, head %lld of %d", cli_choice_name(cli_bias_names, spec->type),
-                 cli_choice_name(cli_form_names, spec->form), (long long)b->first,
-                 (int)spec->num_heads);
+        cli_print("%s: ", b->bias->name);
+    cli_print("%s, %s, head %lld of %d", cli_choice_name(cli_bias_names, spec->type),
+              cli_choice_name(cli_form_names, spec->form), (long long)b->first,
+              (int)spec->num_heads);
     if (spec->type == PE_BIAS_ALIBI)
-        (void)printf(", slope %s",
-                     cli_float(&number, pe_bias_slopes(b->bias->plan)[b->first]));
-    (void)printf("; %s\n\n%10s",
-                 b->is_softmax ? "softmax of equal scores, causal"
-                 : b->bias->shows_bucket
-                     ? "bucket of each key (its weight is not in the "
-                       "settings)"
-                     : "added to the scores",
-                 "query\\key");
-    for (int64_t j = 0; j < b->num_keys; j++)
-        (void)printf(" %11lld", (long long)(b->keys.begin + j));
-    (void)putchar('\n');
-    for (int64_t t = 0; t < b->num_queries; t++) {
-        (void)printf("%10lld", (long long)(b->queries.begin + t));
-        for (int64_t j = 0; j < b->num_keys; j++)
-            (void)printf(" %11.6g", (double)row_of(b, 0, t)[j]);
-        (void)putchar('\n');
-    }
+        cli_print(", slope %s",
+                  cli_float(&number, pe_bias_slopes(b->bias->plan)[b->first]));
+    cli_print("; %s\n", b->is_softmax ? "softmax of equal scores, causal"
+                        : b->bias->shows_bucket
+                            ? "bucket of each key (its weight is not in the settings)"
+                            : "added to the scores");
+    print_matrix(b);
 }
 
 static int write_npy(const block *b, const char *path)

@@ -25,8 +25,8 @@ enum {
 /* Names the verb in messages from here on; NULL: none. */
 void cli_set_verb(const char *verb);
 
-/* Prints the line and returns code.  Control characters of file contents and names
- * come out as '?', so that it stays one line. */
+/* Prints the line and returns code.  What file contents and names may bring comes out as
+ * cli_escape writes it, so that it stays one line. */
 int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same for what is worth knowing but stops nothing. */

@@ -6,6 +6,7 @@
 #include "compare_out.h"
 
 #include "file_out.h"
+#include "print.h"
 #include "report.h"
 
 #include <math.h>
@@ -31,7 +32,7 @@ static void print_matrices(const cmp_report *r, int m)
                 (void)printf("%7.3f", (double)scores[j]);
             else
                 (void)printf("%7s", ".");
-        (void)fputs("  ", stdout);
+        (void)printf("  ");
         for (int64_t j = 0; j < n; j++)
             if (j <= i)
                 (void)printf("%6.3f", (double)probs[j]);
@@ -41,10 +42,10 @@ static void print_matrices(const cmp_report *r, int m)
     }
     const int64_t dim = r->problem->dim;
     const float *out = r->here[m].out + ((n - 1) * r->problem->heads + r->head) * dim;
-    (void)fputs("  output of the last token", stdout);
+    cli_print("  output of the last token");
     for (int64_t d = 0; d < dim && d < 8; d++)
-        (void)printf(" %.3f", (double)out[d]);
-    (void)printf("%s\n\n", dim > 8 ? " ..." : "");
+        cli_print(" %.3f", (double)out[d]);
+    cli_print("%s\n\n", dim > 8 ? " ..." : "");
 }
 
 static const char *change_text(cli_number *out, double change)
@@ -60,38 +61,37 @@ static const char *change_text(cli_number *out, double change)
 static void print_past(const cmp_report *r, int m)
 {
     if (r->past[m].is_refused)
-        (void)printf("refused: %s\n", r->past[m].message);
+        cli_print("refused: %s\n", r->past[m].message);
     else if (r->tests[m].pairs > 0)
-        (void)printf("computed; %lld of %lld pairs enter angles never seen\n",
-                     (long long)r->tests[m].unseen, (long long)r->tests[m].pairs);
+        cli_print("computed; %lld of %lld pairs enter angles never seen\n",
+                  (long long)r->tests[m].unseen, (long long)r->tests[m].pairs);
     else if (m == CMP_ALIBI)
-        (void)puts("computed; distances within reach stay as they were");
+        cli_print("computed; distances within reach stay as they were\n");
     else
-        (void)puts("computed; nothing depends on it");
+        cli_print("computed; nothing depends on it\n");
 }
 
 int cmp_print_text(const cmp_report *r)
 {
     const cmp_problem *p = r->problem;
     cli_number text;
-    (void)printf("%lld tokens, head %lld of %lld, %lld wide, causal\n\n",
-                 (long long)p->tokens, (long long)r->head, (long long)p->heads,
-                 (long long)p->dim);
+    cli_print("%lld tokens, head %lld of %lld, %lld wide, causal\n\n",
+              (long long)p->tokens, (long long)r->head, (long long)p->heads,
+              (long long)p->dim);
     for (int m = 0; m < CMP_METHODS; m++) {
-        (void)printf("%s: %s\n", cmp_names[m], cmp_places[m]);
+        cli_print("%s: %s\n", cmp_names[m], cmp_places[m]);
         print_matrices(r, m);
     }
-    (void)printf("%-12s%-22s%s\n", "", "scores survive", "outputs only");
-    (void)printf("%-12s%-22s%s\n", "", "moving all by 3", "shuffle with tokens");
+    cli_print("%-12s%-22s%s\n", "", "scores survive", "outputs only");
+    cli_print("%-12s%-22s%s\n", "", "moving all by 3", "shuffle with tokens");
     for (int m = 0; m < CMP_METHODS; m++) {
-        (void)printf("%-12s", cmp_names[m]);
-        (void)printf("%-22s", change_text(&text, r->tests[m].shift));
-        (void)printf("%s\n", change_text(&text, r->tests[m].shuffle));
+        cli_print("%-12s", cmp_names[m]);
+        cli_print("%-22s", change_text(&text, r->tests[m].shift));
+        cli_print("%s\n", change_text(&text, r->tests[m].shuffle));
     }
-    (void)printf("\nat positions from %lld, the trained length\n",
-                 (long long)p->trained);
+    cli_print("\nat positions from %lld, the trained length\n", (long long)p->trained);
     for (int m = 0; m < CMP_METHODS; m++) {
-        (void)printf("%-12s", cmp_names[m]);
+        cli_print("%-12s", cmp_names[m]);
         print_past(r, m);
     }
     return CLI_DONE;

@@ -372,8 +372,8 @@ const cli_verb cli_verb_convert = {
         "that a model trained with one pairing runs in an engine that has the other.\n"
         "All other bytes stay.  WEIGHTS is a .safetensors file, or a folder with\n"
         "config.json and shards.  Rows move as they are, whatever their dtype.",
-    .examples = "posenc convert examples/data/tiny.safetensors --config "
-                "examples/data/tiny.json --to interleaved --dry-run",
+    .examples = "posenc convert examples/data/tiny.safetensors --dry-run \\\n"
+                "    --config examples/data/tiny.json --to interleaved",
     .options = options,
     .num_options = CLI_COUNT(options),
     .num_operands = 1,

@@ -5,6 +5,7 @@
 #include "convert_job.h"
 
 #include "names.h"
+#include "print.h"
 #include "report.h"
 
 #include <stdio.h>
@@ -34,10 +35,10 @@ static void print_tensor(const cli_convert_job *job, const cli_convert_tensor *t
         }
         json_object_array_add(list, item);
     } else if (job->args->dry_run && t->role != NULL) {
-        (void)printf("  %-11s %s, %s, %lld rows\n", t->role, w->name, w->dtype_name,
-                     (long long)t->num_rows);
+        cli_print("  %-11s %s, %s, %lld rows\n", t->role, w->name, w->dtype_name,
+                  (long long)t->num_rows);
     } else if (job->args->dry_run) {
-        (void)printf("  %-11s %s: %s\n", "kept", w->name, t->reason);
+        cli_print("  %-11s %s: %s\n", "kept", w->name, t->reason);
     }
 }
 
@@ -50,11 +51,13 @@ static int print_rows(const cli_convert_tensor *t)
         return cli_fail(CLI_FAILED, "out of memory");
     const int status = cli_convert_rows(t, 0, rows);
     if (status == CLI_DONE) {
-        (void)printf("%s: each %s's rows come from\n", t->weight->name,
-                     t->kind == CLI_ROWS_TAIL ? "tensor" : "head");
-        for (int64_t r = 0; r < count; r++)
-            (void)printf("%s%lld%s", r % 16 == 0 ? "  " : " ", (long long)rows[r],
-                         r % 16 == 15 || r + 1 == count ? "\n" : "");
+        cli_print("%s: each %s's rows come from\n", t->weight->name,
+                  t->kind == CLI_ROWS_TAIL ? "tensor" : "head");
+        for (int64_t r = 0; r < count; r++) {
+            cli_print("%s%lld", r % 16 == 0 ? "  " : " ", (long long)rows[r]);
+            if (r % 16 == 15 || r + 1 == count)
+                cli_print("\n");
+        }
     }
     free(rows);
     return status;
@@ -98,8 +101,8 @@ void cli_convert_report_file(cli_convert_job *job, cli_convert_item *item,
         json_object_object_add(object, "tensors", tensors);
         json_object_array_add(job->files, object);
     } else if (job->args->dry_run) {
-        (void)printf("%s: %lld of %lld tensors change\n", item->input,
-                     (long long)item->num_changed, (long long)item->num_tensors);
+        cli_print("%s: %lld of %lld tensors change\n", item->input,
+                  (long long)item->num_changed, (long long)item->num_tensors);
     }
     for (int64_t i = 0; i < file->num_tensors; i++)
         print_tensor(job, &file->tensors[i], tensors);
@@ -125,10 +128,9 @@ int cli_convert_report(cli_convert_job *job)
         job->files = NULL;
         return cli_json_print(root);
     }
-    (void)fprintf(stderr, "%s to %s: %lld of %lld tensors%s%s%s\n", from, to,
-                  (long long)changed, (long long)tensors,
-                  job->args->output ? ", written to " : " would change",
-                  job->args->output ? job->args->output : "",
-                  job->args->check ? ", checked" : "");
+    cli_say("%s to %s: %lld of %lld tensors%s%s%s\n", from, to, (long long)changed,
+            (long long)tensors, job->args->output ? ", written to " : " would change",
+            job->args->output ? job->args->output : "",
+            job->args->check ? ", checked" : "");
     return CLI_DONE;
 }

@@ -5,6 +5,7 @@
 #include "bench.h"
 #include "machine.h"
 #include "names.h"
+#include "print.h"
 #include "report.h"
 #include "verbs.h"
 
@@ -30,20 +31,21 @@ static double speed_of(const bench_row *row)
 static int print_text(const cli_machine *m, pe_isa chosen, const bench *b)
 {
     static const char *const caches[] = {"l1 data", "l2", "l3"};
-    (void)printf("cpu        %s\ncpus       %lld\n", m->cpu, (long long)m->num_cpus);
+    cli_print("cpu        %s\n", m->cpu);
+    cli_print("cpus       %lld\n", (long long)m->num_cpus);
     for (int i = 0; i < 3; i++)
         if (m->cache[i] > 0)
-            (void)printf("%-10s %lld KiB\n", caches[i], (long long)m->cache[i] >> 10);
+            cli_print("%-10s %lld KiB\n", caches[i], (long long)m->cache[i] >> 10);
         else
-            (void)printf("%-10s unknown\n", caches[i]);
+            cli_print("%-10s unknown\n", caches[i]);
     for (const cli_choice *c = cli_isa_names + 1; c->name != NULL; c++)
-        (void)printf("%-10s %s\n", c->name,
-                     c->value == chosen           ? "chosen"
-                     : pe_isa_available(c->value) ? "available"
-                                                  : "not here");
+        cli_print("%-10s %s\n", c->name,
+                  c->value == chosen           ? "chosen"
+                  : pe_isa_available(c->value) ? "available"
+                                               : "not here");
     for (size_t i = 0; i < b->num_rows; i++)
-        (void)printf("%-22s %8.1f %s\n", b->rows[i].id, speed_of(&b->rows[i]),
-                     b->rows[i].bytes > 0 ? "GB/s" : "GFLOP/s");
+        cli_print("%-22s %8.1f %s\n", b->rows[i].id, speed_of(&b->rows[i]),
+                  b->rows[i].bytes > 0 ? "GB/s" : "GFLOP/s");
     return CLI_DONE;
 }
 

@@ -6,6 +6,7 @@
 
 #include "layers.h"
 #include "names.h"
+#include "print.h"
 #include "report.h"
 
 #include <math.h>
@@ -32,26 +33,25 @@ static void print_lines(const cli_diff_lines *lines)
     const int width = width_of(lines);
     for (size_t i = 0; i < lines->count; i++) {
         const cli_diff_line *line = &lines->items[i];
-        (void)printf("  %-*s  %-*s  %-*s", width, line->name, VALUE_WIDTH, line->a,
-                     line->excuse != NULL ? VALUE_WIDTH : 0, line->b);
+        cli_print("  %-*s  %-*s  %-*s", width, line->name, VALUE_WIDTH, line->a,
+                  line->excuse != NULL ? VALUE_WIDTH : 0, line->b);
         if (line->excuse != NULL)
-            (void)printf("  does not count: %s", line->excuse);
-        (void)putchar('\n');
+            cli_print("  does not count: %s", line->excuse);
+        cli_print("\n");
     }
 }
 
 static void print_gaps(const cli_diff_site *site, int width)
 {
-    (void)printf("  %-*s", width + 1, "largest gap");
     for (int i = 0; i < CLI_DIFF_LENGTHS; i++) {
         const cli_diff_gap *gap = &site->gaps[i];
-        (void)printf("%s %lldk: %.4g rad", i > 0 ? "," : "",
-                     (long long)cli_diff_lengths[i] / 1024, gap->radians);
+        cli_print("  %-*s  %lldk: %.4g rad", width, i == 0 ? "largest gap" : "",
+                  (long long)cli_diff_lengths[i] / 1024, gap->radians);
         if (gap->radians > 0)
-            (void)printf(" (pair %d%s)", (int)gap->pair,
-                         gap->radians > pi ? ", past half a turn" : "");
+            cli_print(" (pair %d%s)", (int)gap->pair,
+                      gap->radians > pi ? ", past half a turn" : "");
+        cli_print("\n");
     }
-    (void)putchar('\n');
 }
 
 static int parts_when_longer(const cli_diff *diff, const cli_diff_site *site)
@@ -66,35 +66,34 @@ static void print_angles(const cli_diff *diff, const cli_diff_site *site, int wi
 {
     cli_number number;
     (void)cli_double(&number, diff->tolerance);
-    (void)printf("  %-*s  ", width, "angles");
+    cli_print("  %-*s  ", width, "angles");
     if (site->first_position >= 0)
-        (void)printf("part by more than %s rad from position %lld on (pair %d)\n",
-                     number.text, (long long)site->first_position,
-                     (int)site->first_pair);
+        cli_print("part by more than %s rad from position %lld on (pair %d)\n",
+                  number.text, (long long)site->first_position, (int)site->first_pair);
     else if (parts_when_longer(diff, site))
-        (void)printf("within %s rad at this length, not when more is served\n",
-                     number.text);
+        cli_print("within %s rad at this length, not when more is served\n",
+                  number.text);
     else
-        (void)printf("within %s rad to position %lld\n", number.text,
-                     (long long)diff->limit);
+        cli_print("within %s rad to position %lld\n", number.text,
+                  (long long)diff->limit);
     print_gaps(site, width);
 }
 
 static void print_site(const cli_diff *diff, const cli_diff_site *site)
 {
     const int width = width_of(&site->lines);
-    (void)printf("\nlayer%s %s, %s attention\n", cli_layers_plural(site->layers),
-                 site->layers, cli_choice_name(cli_role_names, site->role));
+    cli_print("\nlayer%s %s, %s attention\n", cli_layers_plural(site->layers),
+              site->layers, cli_choice_name(cli_role_names, site->role));
     if (site->rotates)
         print_angles(diff, site, width);
     print_lines(&site->lines);
     if (site->rotates)
-        (void)printf("  %-*s  %.10g and %.10g; softmax_factor %.10g and %.10g\n", width,
-                     "attention_factor", site->attention_factor[0],
-                     site->attention_factor[1], site->softmax_factor[0],
-                     site->softmax_factor[1]);
+        cli_print("  %-*s  %.10g and %.10g; softmax_factor %.10g and %.10g\n", width,
+                  "attention_factor", site->attention_factor[0],
+                  site->attention_factor[1], site->softmax_factor[0],
+                  site->softmax_factor[1]);
     if (!site->rotates && site->lines.count == 0)
-        (void)puts("  the same");
+        cli_print("  the same\n");
 }
 
 /* "first at position 24, pair 32 (layers 0-31)" */
@@ -109,31 +108,31 @@ static void print_verdict(const cli_diff *diff, const cli_model *a, const cli_mo
             first = site;
     }
     if (!diff->differs)
-        (void)printf("same: %s and %s, within %s rad to position %lld\n", a->name,
-                     b->name, cli_double(&number, diff->tolerance),
-                     (long long)diff->limit);
+        cli_print("same: %s and %s, within %s rad to position %lld\n", a->name, b->name,
+                  cli_double(&number, diff->tolerance), (long long)diff->limit);
     else if (first != NULL)
-        (void)printf("different: %s and %s part by more than %s rad first at position "
-                     "%lld, pair %d, layer%s %s\n",
-                     a->name, b->name, cli_double(&number, diff->tolerance),
-                     (long long)first->first_position, (int)first->first_pair,
-                     cli_layers_plural(first->layers), first->layers);
+        cli_print("different: %s and %s part by more than %s rad first at position "
+                  "%lld, pair %d, layer%s %s\n",
+                  a->name, b->name, cli_double(&number, diff->tolerance),
+                  (long long)first->first_position, (int)first->first_pair,
+                  cli_layers_plural(first->layers), first->layers);
     else
-        (void)printf("different: %s and %s\n", a->name, b->name);
+        cli_print("different: %s and %s\n", a->name, b->name);
 }
 
 static void print_context(const pe_model_info *a, const pe_model_info *b)
 {
-    (void)printf("\ncontext\n  %-*s  %lld and %lld, extended to %lld and %lld\n", 16,
-                 "trained on", (long long)a->trained_len, (long long)b->trained_len,
-                 (long long)a->extended_len, (long long)b->extended_len);
+    cli_print("\ncontext\n");
+    cli_print("  %-*s  %lld and %lld, extended to %lld and %lld\n", 16, "trained on",
+              (long long)a->trained_len, (long long)b->trained_len,
+              (long long)a->extended_len, (long long)b->extended_len);
 }
 
 void cli_diff_print(const cli_diff *diff, const cli_model *a, const cli_model *b)
 {
     print_verdict(diff, a, b);
     if (diff->lines.count > 0) {
-        (void)puts("\nthe models");
+        cli_print("\nthe models\n");
         print_lines(&diff->lines);
     }
     for (size_t i = 0; i < diff->num_sites; i++)

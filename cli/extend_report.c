@@ -4,6 +4,7 @@
  */
 #include "extend.h"
 
+#include "print.h"
 #include "report.h"
 
 #include <math.h>
@@ -21,52 +22,48 @@ static void print_head(const cli_model *model, const char *layers,
     int32_t unfinished = 0;
     for (int32_t i = 0; i < base->num_pairs; i++)
         unfinished += (double)base->trained_len * base->freqs[i] < 2 * pi;
-    (void)printf("%s, layers %s: trained on %lld tokens, to serve %lld\n", model->name,
-                 layers, (long long)base->trained_len, (long long)base->length);
-    (void)printf(
-        "factor %s = freq-scale %s = alpha %s = base %s (theta %s of training "
-        "* alpha^(%d/%d))\n",
+    cli_print("%s, layers %s: trained on %lld tokens, to serve %lld\n", model->name,
+              layers, (long long)base->trained_len, (long long)base->length);
+    cli_print(
+        "factor %s = freq-scale %s = alpha %s = base %s\n",
         cli_double(&numbers[0], base->factor),
         cli_double(&numbers[1], 1 / base->factor), numbers[0].text,
-        cli_double(&numbers[2], base->rope_theta * pow(base->factor, d / (d - 2))),
-        cli_double(&numbers[3], base->rope_theta), (int)base->rotary_dim,
-        (int)base->rotary_dim - 2);
-    (void)printf(
-        "%d of %d pairs turned less than once in training: angles past what they "
-        "saw are new\n",
-        (int)unfinished, (int)base->num_pairs);
+        cli_double(&numbers[2], base->rope_theta * pow(base->factor, d / (d - 2))));
+    cli_print("  base = theta %s of training * alpha^(%d/%d)\n",
+              cli_double(&numbers[3], base->rope_theta), (int)base->rotary_dim,
+              (int)base->rotary_dim - 2);
+    cli_print("%d of %d pairs turned less than once in training: angles past that are "
+              "new\n",
+              (int)unfinished, (int)base->num_pairs);
 }
 
 static void print_change(const cli_extend_change *change)
 {
-    char text[40];
     if (change->radians > pi)
-        (void)snprintf(text, sizeof text, "> half turn");
+        cli_print("  %8s", "> pi");
     else
-        (void)snprintf(text, sizeof text, "%.3g", change->radians);
-    (void)printf("  %11s", text);
+        cli_print("  %8.3g", change->radians);
 }
 
 static void print_table(const cli_extended *const *ways, size_t num_ways)
 {
-    (void)printf("\n%-9s  %-34s  %-22s  %s\n", "", "angles new to the model",
-                 "change at distance", "attention_factor");
-    (void)printf("%-9s  %5s  %-27s  ", "", "pairs", "worst");
+    cli_print("\n%-9s  %-26s    %-26s  %s\n", "", "angles new to the model",
+              "rad changed at distance", "attention");
+    cli_print("%-9s  %5s  %-19s", "", "pairs", "worst, rad");
     for (int d = 0; d < CLI_EXTEND_DISTANCES; d++)
-        (void)printf("  %11lld", (long long)cli_extend_distances[d]);
-    (void)putchar('\n');
+        cli_print("  %8lld", (long long)cli_extend_distances[d]);
+    cli_print("  factor\n");
     for (size_t w = 0; w < num_ways; w++) {
         const cli_extended *way = ways[w];
         char worst[64] = "-";
         if (way->num_beyond > 0)
-            (void)snprintf(worst, sizeof worst, "%.3g rad (pair %d)",
+            (void)snprintf(worst, sizeof worst, "%.3g (pair %d)",
                            way->beyond[way->worst_pair], (int)way->worst_pair);
-        (void)printf("%-9s  %5d  %-27s  ",
-                     cli_choice_name(cli_extend_names, way->method),
-                     (int)way->num_beyond, worst);
+        cli_print("%-9s  %5d  %-19s", cli_choice_name(cli_extend_names, way->method),
+                  (int)way->num_beyond, worst);
         for (int d = 0; d < CLI_EXTEND_DISTANCES; d++)
             print_change(&way->changes[d]);
-        (void)printf("  %.10g\n", way->attention_factor);
+        cli_print("  %.10g\n", way->attention_factor);
     }
 }
 
@@ -75,16 +72,16 @@ static void print_cut(const char *text)
 {
     enum { LIMIT = 400 };
     if (strlen(text) <= LIMIT)
-        (void)puts(text);
+        cli_print("%s\n", text);
     else
-        (void)printf("%.*s ... (whole with --json)\n", LIMIT / 2, text);
+        cli_print("%.*s ... (whole with --json)\n", LIMIT / 2, text);
 }
 
 static int print_text_of(const char *label, char *text)
 {
     if (text == NULL)
         return cli_fail(CLI_FAILED, "out of memory");
-    (void)printf("  %-12s  ", label);
+    cli_print("  %-12s  ", label);
     print_cut(text);
     free(text);
     return CLI_DONE;
@@ -95,15 +92,15 @@ static int print_way(const cli_extended *way, const cli_extend_base *base)
     char pairs[160];
     cli_number number;
     cli_turns_describe(pairs, sizeof pairs, &way->turns);
-    (void)printf("\n%s\n  %-12s  %s", cli_choice_name(cli_extend_names, way->method),
-                 "pairs", pairs);
+    cli_print("\n%s\n", cli_choice_name(cli_extend_names, way->method));
+    cli_print("  %-12s  %s", "pairs", pairs);
     if (way->ramp_high > 0)
-        (void)printf("; correction range %.6g to %.6g", way->ramp_low, way->ramp_high);
+        cli_print("; correction range %.6g to %.6g", way->ramp_low, way->ramp_high);
     if (way->method == CLI_EXTEND_NTK || way->method == CLI_EXTEND_DYNAMIC)
-        (void)printf("; base %s", cli_double(&number, way->rope_theta));
+        cli_print("; base %s", cli_double(&number, way->rope_theta));
     if (way->method == CLI_EXTEND_LONGROPE)
-        (void)printf("; a shape, not the result of a search over this model");
-    (void)putchar('\n');
+        cli_print("; a shape, not the result of a search over this model");
+    cli_print("\n");
     int status = print_text_of("Hugging Face", cli_extend_hugging_face(way, base));
     if (status == CLI_DONE)
         status = print_text_of("llama.cpp", cli_extend_llama_cpp(way, base));

@@ -147,8 +147,8 @@ char *cli_extend_vllm(const cli_extended *way, const cli_extend_base *base)
         cli_json_set_integer(override, "max_position_embeddings", base->length);
     char *text = line_of(override);
     char *flags = text == NULL ? NULL
-                               : format("--hf-overrides '%s' --max-model-len %lld%s",
-                                        text, (long long)base->length,
+                               : format("--max-model-len %lld --hf-overrides '%s'%s",
+                                        (long long)base->length, text,
                                         way->method == CLI_EXTEND_DYNAMIC
                                             ? "  (one table for factor * trained "
                                               "length, also below it)"

@@ -4,8 +4,11 @@
  */
 #include "figure.h"
 
+#include "terminal.h"
+
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 cli_panel *cli_figure_panel(cli_figure *figure, cli_panel_type type)
 {
@@ -68,36 +71,20 @@ void cli_figure_release(cli_figure *figure)
     *figure = (cli_figure){.num_panels = 0};
 }
 
-/* Bytes of the well-formed sequence that text begins with (RFC 3629); 0: none. */
-static size_t sequence_length(const unsigned char *text)
-{
-    size_t length = text[0] < 0x80                      ? 1
-                    : text[0] >= 0xc2 && text[0] < 0xe0 ? 2
-                    : text[0] >= 0xe0 && text[0] < 0xf0 ? 3
-                    : text[0] >= 0xf0 && text[0] < 0xf5 ? 4
-                                                        : 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    const int is_overlong =
-        (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
-    const int is_outside =
-        (text[0] == 0xed && text[1] >= 0xa0) || (text[0] == 0xf4 && text[1] >= 0x90);
-    return length > 1 && (is_overlong || is_outside) ? 0 : length;
-}
-
 void cli_clean_text(char *text)
 {
-    unsigned char *c = (unsigned char *)text;
-    while (*c != '\0') {
-        size_t length = sequence_length(c);
-        const int is_control =
-            *c < 0x20 || *c == 0x7f || (*c == 0xc2 && length == 2 && c[1] < 0xa0);
-        if (length == 0 || is_control)
-            *c++ = '?';
-        else
-            c += length;
+    char *to = text;
+    size_t bytes;
+    for (const char *end = text + strlen(text); text < end; text += bytes) {
+        uint32_t code;
+        if (cli_is_unsafe(text, (size_t)(end - text), &code, &bytes)) {
+            *to++ = '?';
+        } else {
+            memmove(to, text, bytes);
+            to += bytes;
+        }
     }
+    *to = '\0';
 }
 
 double cli_axis_place(const cli_axis *axis, double value)

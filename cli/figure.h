@@ -79,7 +79,7 @@ int cli_panel_cells(cli_panel *panel, int64_t rows, int64_t cols, int has_row_na
                     int has_col_names);
 void cli_figure_release(cli_figure *figure);
 
-/* Control characters and what is no UTF-8 become '?': names come from files. */
+/* What cli_escape would escape becomes '?': names come from files. */
 void cli_clean_text(char *text);
 
 /* Where a value stands: 0 at min, 1 at max; logarithms of what is not positive stand

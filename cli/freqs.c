@@ -3,6 +3,7 @@
  * freqs.c - posenc freqs: the inverse frequencies of a model's rotation
  */
 #include "npy_out.h"
+#include "print.h"
 #include "report.h"
 #include "rope_arg.h"
 #include "verbs.h"
@@ -47,32 +48,32 @@ static void print_json(const cli_model *model, const cli_rope *rope)
 static void print_csv(const pe_rope_info *info)
 {
     cli_number number;
-    (void)puts("pair,axis,inv_freq");
+    cli_print("pair,axis,inv_freq\n");
     for (int32_t i = 0; i < info->num_pairs; i++)
-        (void)printf("%d,%d,%s\n", (int)i, (int)info->pair_axis[i],
-                     cli_double(&number, info->inv_freq[i]));
+        cli_print("%d,%d,%s\n", (int)i, (int)info->pair_axis[i],
+                  cli_double(&number, info->inv_freq[i]));
 }
 
 static void print_text(const cli_model *model, const cli_rope *rope)
 {
     const pe_rope_info *info = rope->info;
     cli_number number;
-    (void)printf("%s, layers %s: %s, %d pairs, attention_factor %s\n\n", model->name,
-                 rope->layers,
-                 cli_choice_name(cli_rope_type_names, rope->spec.freqs.rope_type),
-                 (int)info->num_pairs, cli_double(&number, info->attention_factor));
-    (void)printf("%5s%s  %-22s  %s\n", "pair", info->num_axes > 1 ? "  axis" : "",
-                 "inv_freq", "tokens per turn");
+    cli_print("%s, layers %s: %s, %d pairs, attention_factor %s\n\n", model->name,
+              rope->layers,
+              cli_choice_name(cli_rope_type_names, rope->spec.freqs.rope_type),
+              (int)info->num_pairs, cli_double(&number, info->attention_factor));
+    cli_print("%5s%s  %-22s  %s\n", "pair", info->num_axes > 1 ? "  axis" : "",
+              "inv_freq", "tokens per turn");
     for (int32_t i = 0; i < info->num_pairs; i++) {
         double inv_freq = info->inv_freq[i];
-        (void)printf("%5d", (int)i);
+        cli_print("%5d", (int)i);
         if (info->num_axes > 1)
-            (void)printf("  %4d", (int)info->pair_axis[i]);
-        (void)printf("  %-22s  ", cli_double(&number, inv_freq));
+            cli_print("  %4d", (int)info->pair_axis[i]);
+        cli_print("  %-22s  ", cli_double(&number, inv_freq));
         if (inv_freq == 0)
-            (void)puts("still");
+            cli_print("still\n");
         else
-            (void)printf("%.6g\n", two_pi / (inv_freq < 0 ? -inv_freq : inv_freq));
+            cli_print("%.6g\n", two_pi / (inv_freq < 0 ? -inv_freq : inv_freq));
     }
 }
 

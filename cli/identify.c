@@ -5,6 +5,7 @@
  * "unknown" is an answer, with exit code 1: a wrong name would cost more than none. */
 #include "identify.h"
 
+#include "print.h"
 #include "report.h"
 #include "tensor_arg.h"
 #include "verbs.h"
@@ -51,16 +52,18 @@ static int print_json(cli_answers *answers)
 static void print_text(const cli_answers *answers)
 {
     if (answers->count == 0)
-        (void)puts("unknown");
+        cli_print("unknown\n");
     for (size_t i = 0; i < answers->count; i++) {
         /* Sums of squares hold no more than this. */
         const double residual = answers->items[i].residual;
-        (void)printf(residual < 1e-7 ? "%s\n  residual under %.2g\n"
-                                     : "%s\n  residual %.2g\n",
-                     answers->items[i].name, residual < 1e-7 ? 1e-7 : residual);
+        cli_print("%s\n", answers->items[i].name);
+        cli_print(residual < 1e-7 ? "  residual under %.2g\n" : "  residual %.2g\n",
+                  residual < 1e-7 ? 1e-7 : residual);
     }
+    if (answers->num_evidence > 0)
+        cli_print("\n");
     for (size_t i = 0; i < answers->num_evidence; i++)
-        (void)printf("%s%s\n", i == 0 ? "\n" : "", answers->evidence[i]);
+        cli_print("%s\n", answers->evidence[i]);
 }
 
 static int run(int argc, char **argv)

@@ -6,6 +6,7 @@
 #include "inspect_text.h"
 #include "model_arg.h"
 #include "names.h"
+#include "print.h"
 #include "report.h"
 #include "sites.h"
 #include "turns.h"
@@ -19,50 +20,38 @@ typedef struct inspect_args {
     int32_t json, layers;
 } inspect_args;
 
-enum { LABEL_WIDTH = 18, LINE_WIDTH = 80 };
+enum { LABEL_WIDTH = 18 };
 
 static void print_label(const char *label)
 {
-    (void)printf("  %-*s", LABEL_WIDTH, label);
-}
-
-/* One more member of a list, on a new line where this one is full.  Returns the column
- * after it. */
-static int print_item(int column, const char *item)
-{
-    const int is_full = column + 2 + (int)strlen(item) > LINE_WIDTH - 1;
-    if (!is_full)
-        return column + printf(", %s", item);
-    (void)fputs(",\n", stdout);
-    print_label("");
-    return 2 + LABEL_WIDTH + printf("%s", item);
+    cli_print("  %-*s", LABEL_WIDTH, label);
 }
 
 /* "llama-3.1-8b: rope, 32 layers, 32 heads, 8 for keys" */
 static void print_summary(const cli_model *model)
 {
     const pe_model_info *info = pe_model_get_info(model->model);
-    (void)printf("%s: %s", model->name, info->method);
+    cli_print("%s: %s", model->name, info->method);
     if (info->num_layers > 0)
-        (void)printf(", %d layers", (int)info->num_layers);
+        cli_print(", %d layers", (int)info->num_layers);
     if (info->num_heads > 0)
-        (void)printf(", %d heads", (int)info->num_heads);
+        cli_print(", %d heads", (int)info->num_heads);
     if (info->num_kv_heads > 0 && info->num_kv_heads != info->num_heads)
-        (void)printf(" (%d for keys)", (int)info->num_kv_heads);
-    (void)putchar('\n');
+        cli_print(" (%d for keys)", (int)info->num_kv_heads);
+    cli_print("\n");
     if (info->trained_len > 0)
-        (void)printf("trained on %lld tokens", (long long)info->trained_len);
+        cli_print("trained on %lld tokens", (long long)info->trained_len);
     if (info->trained_len > 0 && info->extended_len > info->trained_len)
-        (void)printf(", extended to %lld", (long long)info->extended_len);
+        cli_print(", extended to %lld", (long long)info->extended_len);
     if (info->trained_len > 0)
-        (void)putchar('\n');
+        cli_print("\n");
 }
 
 static void print_number(const char *name, double value)
 {
     cli_number number;
     if (value != 0)
-        (void)printf(", %s %s", name, cli_double(&number, value));
+        cli_print(", %s %s", name, cli_double(&number, value));
 }
 
 static void print_scaling(const pe_freqs *freqs)
@@ -81,19 +70,12 @@ static void print_scaling(const pe_freqs *freqs)
                    {"original_max_position_embeddings",
                     (double)freqs->original_max_position_embeddings}};
     print_label("rope_type");
-    int column = 2 + LABEL_WIDTH +
-                 printf("%s", cli_choice_name(cli_rope_type_names, freqs->rope_type));
-    for (size_t i = 0; i < CLI_COUNT(numbers); i++) {
-        char item[80];
-        cli_number number;
-        (void)snprintf(item, sizeof item, "%s %s", numbers[i].name,
-                       cli_double(&number, numbers[i].value));
-        if (numbers[i].value != 0)
-            column = print_item(column, item);
-    }
+    cli_print("%s", cli_choice_name(cli_rope_type_names, freqs->rope_type));
+    for (size_t i = 0; i < CLI_COUNT(numbers); i++)
+        print_number(numbers[i].name, numbers[i].value);
     if (freqs->no_truncate)
-        (void)print_item(column, "not truncated");
-    (void)putchar('\n');
+        cli_print(", not truncated");
+    cli_print("\n");
 }
 
 /* What the rule made of the pairs, and which of them training never saw whole. */
@@ -108,19 +90,17 @@ static int print_turns(const pe_rope_spec *spec, const pe_rope_info *info,
     cli_turns_describe(text, sizeof text, &turns);
     if (*text != '\0') {
         print_label("pairs");
-        (void)puts(text);
+        cli_print("%s\n", text);
     }
     if (info->ramp_high > 0) {
         print_label("correction range");
-        (void)printf("pairs %.6g to %.6g\n", info->ramp_low, info->ramp_high);
+        cli_print("pairs %.6g to %.6g\n", info->ramp_low, info->ramp_high);
     }
     if (turns.unfinished > 0) {
         print_label("incomplete turns");
-        (void)printf("%d of %d pairs (%d-%d) turn less than once in %lld trained "
-                     "tokens\n",
-                     (int)turns.unfinished, (int)info->num_pairs,
-                     (int)turns.first_unfinished, (int)turns.last_unfinished,
-                     (long long)trained_len);
+        cli_print("%d of %d pairs (%d-%d) turn less than once in training\n",
+                  (int)turns.unfinished, (int)info->num_pairs,
+                  (int)turns.first_unfinished, (int)turns.last_unfinished);
     }
     return CLI_DONE;
 }
@@ -130,46 +110,46 @@ static int print_rope(const pe_rope_spec *spec, const pe_rope_info *info,
 {
     cli_number number;
     print_label("pairing");
-    (void)fputs(cli_choice_name(cli_pairing_names, spec->pairs.pairing), stdout);
+    cli_print("%s", cli_choice_name(cli_pairing_names, spec->pairs.pairing));
     if (spec->pairs.out_pairing != 0 && spec->pairs.out_pairing != spec->pairs.pairing)
-        (void)printf(", %s in the output",
-                     cli_choice_name(cli_pairing_names, spec->pairs.out_pairing));
+        cli_print(", %s in the output",
+                  cli_choice_name(cli_pairing_names, spec->pairs.out_pairing));
     if (spec->pairs.reversed)
-        (void)fputs(", reversed", stdout);
-    (void)putchar('\n');
+        cli_print(", reversed");
+    cli_print("\n");
     print_label("dims");
-    (void)printf("%d of %d turn", (int)info->rotary_dim, (int)info->head_dim);
+    cli_print("%d of %d turn", (int)info->rotary_dim, (int)info->head_dim);
     if (spec->pairs.rotary_start != 0)
-        (void)printf(", from %d on", (int)spec->pairs.rotary_start);
-    (void)putchar('\n');
+        cli_print(", from %d on", (int)spec->pairs.rotary_start);
+    cli_print("\n");
     if (info->num_axes > 1) {
         print_label("axes");
-        (void)printf("%d, %s:", (int)info->num_axes,
-                     cli_choice_name(cli_axis_names, spec->axes.map));
+        cli_print("%d, %s:", (int)info->num_axes,
+                  cli_choice_name(cli_axis_names, spec->axes.map));
         for (int32_t a = 0; a < info->num_axes; a++)
-            (void)printf(" %d", (int)spec->axes.section[a]);
-        (void)putchar('\n');
+            cli_print(" %d", (int)spec->axes.section[a]);
+        cli_print("\n");
     }
     if (spec->freqs.rope_theta != 0) {
         print_label("rope_theta");
-        (void)puts(cli_double(&number, spec->freqs.rope_theta));
+        cli_print("%s\n", cli_double(&number, spec->freqs.rope_theta));
     }
     print_scaling(&spec->freqs);
     print_label("attention_factor");
-    (void)puts(cli_double(&number, info->attention_factor));
+    cli_print("%s\n", cli_double(&number, info->attention_factor));
     if (info->softmax_factor != 1) {
         print_label("softmax_factor");
-        (void)puts(cli_double(&number, info->softmax_factor));
+        cli_print("%s\n", cli_double(&number, info->softmax_factor));
     }
     print_label("inv_freq");
-    (void)printf("%s", cli_double(&number, info->inv_freq[0]));
-    (void)printf(" ... %s (%d pairs)\n",
-                 cli_double(&number, info->inv_freq[info->num_pairs - 1]),
-                 (int)info->num_pairs);
+    cli_print("%s", cli_double(&number, info->inv_freq[0]));
+    cli_print(" ... %s (%d pairs)\n",
+              cli_double(&number, info->inv_freq[info->num_pairs - 1]),
+              (int)info->num_pairs);
     if (info->seq_len_max < INT64_MAX) {
         print_label("right for lengths");
-        (void)printf("%lld to %lld\n", (long long)info->seq_len_min,
-                     (long long)info->seq_len_max);
+        cli_print("%lld to %lld\n", (long long)info->seq_len_min,
+                  (long long)info->seq_len_max);
     }
     return print_turns(spec, info, trained_len);
 }
@@ -189,16 +169,16 @@ static int print_site(const cli_model *model, const cli_site_groups *groups,
     const cli_site_group *group = &groups->items[index];
     const cli_site_group *before = find_before(groups, index);
     const char *role = cli_choice_name(cli_role_names, group->role);
-    (void)printf("\nlayer%s %s, %s attention\n",
-                 strpbrk(group->layers, ",-") != NULL ? "s" : "", group->layers, role);
+    cli_print("\nlayer%s %s, %s attention\n",
+              strpbrk(group->layers, ",-") != NULL ? "s" : "", group->layers, role);
     if (group->rope < 0) {
         if (pe_model_get_info(model->model)->num_ropes > 0)
-            (void)puts("  no rotation (NoPE)");
+            cli_print("  no rotation (NoPE)\n");
         return CLI_DONE;
     }
     if (before != NULL) {
-        (void)printf("  as %s attention above\n",
-                     cli_choice_name(cli_role_names, before->role));
+        cli_print("  as %s attention above\n",
+                  cli_choice_name(cli_role_names, before->role));
         return CLI_DONE;
     }
     pe_rope_spec spec = {.struct_size = sizeof spec};
@@ -225,17 +205,17 @@ static void print_slopes(const pe_bias_spec *spec)
         print_label(is_horizon ? "horizon" : "");
         for (int32_t h = 0; h < spec->num_heads; h++) {
             if (h == SHOWN && spec->num_heads > SHOWN + 2) {
-                (void)printf(", ...");
+                cli_print(", ...");
                 h = spec->num_heads - 1;
             }
             const float slope = pe_bias_slopes(plan)[h];
-            (void)printf("%s", h > 0 ? ", " : "");
+            cli_print("%s", h > 0 ? ", " : "");
             if (is_horizon)
-                (void)printf("%lld", (long long)cli_horizon((double)slope, spec));
+                cli_print("%lld", (long long)cli_horizon((double)slope, spec));
             else
-                (void)printf("%s", cli_float(&number, slope));
+                cli_print("%s", cli_float(&number, slope));
         }
-        (void)puts(is_horizon ? " tokens: a weight is then below 2^-24" : "");
+        cli_print("%s\n", is_horizon ? " tokens (weight < 2^-24)" : "");
     }
     pe_bias_destroy(plan);
 }
@@ -243,13 +223,12 @@ static void print_slopes(const pe_bias_spec *spec)
 static void print_alibi(const pe_bias_spec *spec)
 {
     print_label("slopes");
-    (void)printf("%s recipe", cli_choice_name(cli_recipe_names, spec->slope_recipe));
+    cli_print("%s recipe", cli_choice_name(cli_recipe_names, spec->slope_recipe));
     print_number("max_bias", spec->max_bias);
     print_number("scale", spec->scale);
     if (spec->round_to != 0)
-        (void)printf(", computed in %s",
-                     cli_choice_name(cli_dtype_names, spec->round_to));
-    (void)putchar('\n');
+        cli_print(", computed in %s", cli_choice_name(cli_dtype_names, spec->round_to));
+    cli_print("\n");
     print_slopes(spec);
 }
 
@@ -260,14 +239,14 @@ static void print_bias(const pe_model *model)
         spec = (pe_bias_spec){.struct_size = sizeof spec};
         if (pe_model_bias_spec(model, i, &spec, NULL) != PE_OK)
             continue;
-        (void)printf("\n%s, %s, %d heads\n", cli_choice_name(cli_bias_names, spec.type),
-                     cli_choice_name(cli_form_names, spec.form), (int)spec.num_heads);
+        cli_print("\n%s, %s, %d heads\n", cli_choice_name(cli_bias_names, spec.type),
+                  cli_choice_name(cli_form_names, spec.form), (int)spec.num_heads);
         if (spec.type == PE_BIAS_ALIBI)
             print_alibi(&spec);
         if (spec.type == PE_BIAS_T5) {
             print_label("buckets");
-            (void)printf("%d, max_distance %lld\n", (int)spec.num_buckets,
-                         (long long)spec.max_distance);
+            cli_print("%d, max_distance %lld\n", (int)spec.num_buckets,
+                      (long long)spec.max_distance);
         }
     }
 }
@@ -276,31 +255,31 @@ static void print_sinusoidal(const pe_sinusoidal_spec *spec)
 {
     const double base = spec->base != 0 ? spec->base : 10000;
     cli_number number, shift;
-    (void)printf("\nsinusoidal, %s, width %d, added to the input\n",
-                 cli_choice_name(cli_order_names, spec->order), (int)spec->model_dim);
+    cli_print("\nsinusoidal, %s, width %d, added to the input\n",
+              cli_choice_name(cli_order_names, spec->order), (int)spec->model_dim);
     print_label("frequency i");
     if (spec->downscale_freq_shift != 0)
-        (void)printf("%s^(-i / (half - %s))", cli_double(&number, base),
-                     cli_double(&shift, spec->downscale_freq_shift));
+        cli_print("%s^(-i / (half - %s))", cli_double(&number, base),
+                  cli_double(&shift, spec->downscale_freq_shift));
     else
-        (void)printf("%s^(-i / half)", cli_double(&number, base));
+        cli_print("%s^(-i / half)", cli_double(&number, base));
     print_number("position_scale", spec->position_scale);
     print_number("value_scale", spec->value_scale);
-    (void)putchar('\n');
+    cli_print("\n");
     if (spec->num_axes > 1) {
         print_label("axes");
-        (void)printf("%d groups of %d columns\n", (int)spec->num_axes,
-                     (int)(spec->model_dim / spec->num_axes));
+        cli_print("%d groups of %d columns\n", (int)spec->num_axes,
+                  (int)(spec->model_dim / spec->num_axes));
     }
     if (spec->embed_scale != 0) {
         print_label("embed_scale");
-        (void)puts(cli_double(&number, spec->embed_scale));
+        cli_print("%s\n", cli_double(&number, spec->embed_scale));
     }
     if (spec->has_padding) {
         print_label("padding");
-        (void)printf("position %lld is zero, text starts at %lld\n",
-                     (long long)spec->padding_position,
-                     (long long)spec->padding_position + 1);
+        cli_print("position %lld is zero, text starts at %lld\n",
+                  (long long)spec->padding_position,
+                  (long long)spec->padding_position + 1);
     }
 }
 
@@ -309,21 +288,21 @@ static void print_learned(const pe_model *model, const pe_learned_spec *spec)
     cli_number number;
     int64_t rows = spec->weight != NULL ? spec->weight->seq_len : 0;
     const pe_field *field = pe_model_find_field(model, "learned.rows");
-    (void)printf("\nlearned table, row = position");
+    cli_print("\nlearned table, row = position");
     if (spec->position_offset != 0)
-        (void)printf(" + %d", (int)spec->position_offset);
-    (void)printf(", added to the input\n");
+        cli_print(" + %d", (int)spec->position_offset);
+    cli_print(", added to the input\n");
     if (rows == 0 && field != NULL && !cli_read_integer(field->value, &rows))
         rows = 0;
     if (rows > 0) {
         print_label("capacity");
-        (void)printf("%lld tokens (%lld rows, for positions 0 to %lld)\n",
-                     (long long)rows - spec->position_offset, (long long)rows,
-                     (long long)rows - spec->position_offset - 1);
+        cli_print("%lld tokens (%lld rows, for positions 0 to %lld)\n",
+                  (long long)rows - spec->position_offset, (long long)rows,
+                  (long long)rows - spec->position_offset - 1);
     }
     if (spec->embed_scale != 0) {
         print_label("embed_scale");
-        (void)puts(cli_double(&number, spec->embed_scale));
+        cli_print("%s\n", cli_double(&number, spec->embed_scale));
     }
 }
 
@@ -340,11 +319,13 @@ static void print_absolute(const pe_model *model)
 static void print_notes(const pe_model *model)
 {
     const pe_note *note;
-    for (int32_t i = 0; (note = pe_model_note(model, i)) != NULL; i++)
-        (void)printf("%s%s: %s%s%s%s\n", i == 0 ? "\n" : "",
-                     cli_choice_name(cli_level_names, note->level), note->text,
-                     note->path ? " (" : "", note->path ? note->path : "",
-                     note->path ? ")" : "");
+    for (int32_t i = 0; (note = pe_model_note(model, i)) != NULL; i++) {
+        if (i == 0)
+            cli_print("\n");
+        cli_print("%s: %s%s%s%s\n", cli_choice_name(cli_level_names, note->level),
+                  note->text, note->path ? " (" : "", note->path ? note->path : "",
+                  note->path ? ")" : "");
+    }
 }
 
 static int print_text(const cli_model *model, int32_t layers)
@@ -379,7 +360,10 @@ static int run(int argc, char **argv)
     status = cli_model_open(&model, argument, args.seq_len);
     if (status != CLI_DONE)
         return status;
+    if (!args.json)
+        cli_print_hold();
     status = args.json ? cli_inspect_json(&model) : print_text(&model, args.layers);
+    cli_print_release(status == CLI_DONE);
     cli_model_close(&model);
     return status;
 }

@@ -5,11 +5,12 @@
 #include "inspect_text.h"
 
 #include "names.h"
+#include "print.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_VALUE_WIDTH = 24 };
+enum { MAX_VALUE_WIDTH = 24, NAME_COLUMN = 24, VALUE_COLUMN = 12, SOURCE_COLUMN = 9 };
 
 static int same_text(const char *a, const char *b)
 {
@@ -32,37 +33,47 @@ static int is_repeated(const pe_model *model, const pe_field *field)
     return 0;
 }
 
-/* Long values are cut, and what a second spec repeats is left out; --json has all. */
+static int at_most(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static void print_field(const pe_field *field, int name_width, int value_width)
+{
+    const int is_long = strlen(field->value) > MAX_VALUE_WIDTH;
+    char value[MAX_VALUE_WIDTH + 1];
+    (void)snprintf(value, sizeof value, "%.*s%s",
+                   is_long ? MAX_VALUE_WIDTH - 3 : MAX_VALUE_WIDTH, field->value,
+                   is_long ? "..." : "");
+    cli_print("  %-*s  %-*s  %-*s", name_width, field->name, value_width, value,
+              SOURCE_COLUMN, cli_choice_name(cli_source_names, field->source));
+    if (field->path != NULL)
+        cli_print("  %s", field->path);
+    if (field->source != PE_STATED && field->reason != NULL && *field->reason)
+        cli_print("%s%s", field->path ? ": " : "  ", field->reason);
+    cli_print("\n");
+}
+
+/* Long names and values push what follows; --json has the values whole, and what a
+ * second spec repeats. */
 void cli_inspect_fields(const pe_model *model)
 {
     int num_repeated = 0;
     const pe_field *field;
     int name_width = 0, value_width = 0;
     for (int32_t i = 0; (field = pe_model_field(model, i)) != NULL; i++) {
-        int name = (int)strlen(field->name), value = (int)strlen(field->value);
+        const int name = at_most((int)strlen(field->name), NAME_COLUMN);
+        const int value = at_most((int)strlen(field->value), VALUE_COLUMN);
         name_width = name > name_width ? name : name_width;
         value_width = value > value_width ? value : value_width;
     }
-    value_width = value_width < MAX_VALUE_WIDTH ? value_width : MAX_VALUE_WIDTH;
-    (void)puts("\nwhere the values come from");
-    for (int32_t i = 0; (field = pe_model_field(model, i)) != NULL; i++) {
-        if (is_repeated(model, field)) {
+    cli_print("\nwhere the values come from\n");
+    for (int32_t i = 0; (field = pe_model_field(model, i)) != NULL; i++)
+        if (is_repeated(model, field))
             num_repeated++;
-            continue;
-        }
-        int is_long = strlen(field->value) > MAX_VALUE_WIDTH;
-        (void)printf("  %-*s  %-*.*s%s  %-11s", name_width, field->name,
-                     is_long ? MAX_VALUE_WIDTH - 3 : value_width,
-                     is_long ? MAX_VALUE_WIDTH - 3 : value_width, field->value,
-                     is_long ? "..." : "",
-                     cli_choice_name(cli_source_names, field->source));
-        if (field->path != NULL)
-            (void)printf("  %s", field->path);
-        if (field->source != PE_STATED && field->reason != NULL && *field->reason)
-            (void)printf("%s%s", field->path ? ": " : "  ", field->reason);
-        (void)putchar('\n');
-    }
+        else
+            print_field(field, name_width, value_width);
     if (num_repeated > 0)
-        (void)printf("  and %d that repeat one of these for another rotation\n",
-                     num_repeated);
+        cli_print("  and %d that repeat one of these for another rotation\n",
+                  num_repeated);
 }

@@ -6,6 +6,7 @@
 #include "inspect_text.h"
 
 #include "names.h"
+#include "print.h"
 #include "report.h"
 
 #include <stdio.h>
@@ -25,12 +26,11 @@ static void print_rope(const pe_model *model, int32_t index)
     cli_number number;
     if (pe_model_rope_spec(model, index, &spec, NULL) != PE_OK)
         return;
-    (void)printf(
-        "  rope[%d] %s, theta %s, %d of %d turn", (int)index,
-        cli_choice_name(cli_rope_type_names, spec.freqs.rope_type),
-        cli_double(&number, spec.freqs.rope_theta),
-        (int)(spec.pairs.rotary_dim != 0 ? spec.pairs.rotary_dim : spec.head_dim),
-        (int)spec.head_dim);
+    cli_print("  rope[%d] %s, theta %s, %d of %d turn", (int)index,
+              cli_choice_name(cli_rope_type_names, spec.freqs.rope_type),
+              cli_double(&number, spec.freqs.rope_theta),
+              (int)(spec.pairs.rotary_dim != 0 ? spec.pairs.rotary_dim : spec.head_dim),
+              (int)spec.head_dim);
 }
 
 static void print_run(const pe_model *model, const pe_site *first, int32_t last)
@@ -40,12 +40,12 @@ static void print_run(const pe_model *model, const pe_site *first, int32_t last)
         (void)snprintf(run, sizeof run, "%d-%d", (int)first->layer, (int)last);
     else
         (void)snprintf(run, sizeof run, "%d", (int)last);
-    (void)printf("  %-9s  %-8s", run, cli_choice_name(cli_role_names, first->role));
+    cli_print("  %-9s  %-8s", run, cli_choice_name(cli_role_names, first->role));
     if (first->rope >= 0)
         print_rope(model, first->rope);
     if (first->bias >= 0)
-        (void)printf("  bias[%d]", (int)first->bias);
-    (void)puts(first->rope < 0 && first->bias < 0 ? "  no rotation" : "");
+        cli_print("  bias[%d]", (int)first->bias);
+    cli_print("%s\n", first->rope < 0 && first->bias < 0 ? "  no rotation" : "");
 }
 
 int cli_inspect_layers(const pe_model *model)
@@ -57,7 +57,7 @@ int cli_inspect_layers(const pe_model *model)
     for (int32_t i = 0; i < num; i++)
         sites[i] = pe_model_site(model, i);
     qsort(sites, (size_t)num, sizeof *sites, by_role_and_layer);
-    (void)puts("\nlayer by layer");
+    cli_print("\nlayer by layer\n");
     for (int32_t i = 0, end; i < num; i = end) {
         for (end = i + 1; end < num && sites[end]->role == sites[i]->role &&
                           sites[end]->rope == sites[i]->rope &&

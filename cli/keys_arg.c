@@ -14,6 +14,7 @@
 #include "keys_arg.h"
 
 #include "npy_out.h"
+#include "print.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -81,18 +82,17 @@ static void report(const cli_keys *keys, const cli_keys_args *args, double facto
     const double worst = length * (3 * ldexp(1, -24) + unit) + tiny;
     const double mean = unit != 0 ? 0.42 * unit : 0.73 * ldexp(1, -24);
     cli_shape shape;
-    (void)fprintf(
-        stderr, "%s: %s %s%s%s, %s\n",
-        strcmp(args->output, "-") == 0 ? "standard output" : args->output,
-        dtype == PE_BF16 ? "bf16" : weight->dtype_name,
-        cli_shape_text(&shape, weight->rank, weight->shape),
-        weight->rank > 2 ? " " : "",
-        weight->rank > 2 ? cli_choice_name(cli_layout_names, keys->tensor.layout) : "",
-        done);
-    (void)fprintf(stderr,
-                  "rounding moves an element by at most %.3g (largest key %.6g), about "
-                  "%.2g of it on average; each further move adds as much\n",
-                  worst, keys->largest, mean);
+    cli_say("%s: %s %s%s%s, %s\n",
+            strcmp(args->output, "-") == 0 ? "standard output" : args->output,
+            dtype == PE_BF16 ? "bf16" : weight->dtype_name,
+            cli_shape_text(&shape, weight->rank, weight->shape),
+            weight->rank > 2 ? " " : "",
+            weight->rank > 2 ? cli_choice_name(cli_layout_names, keys->tensor.layout)
+                             : "",
+            done);
+    cli_say("rounding moves an element by at most %.3g (largest key %.6g), about "
+            "%.2g of it on average; each further move adds as much\n",
+            worst, keys->largest, mean);
     if (args->rope.angles != PE_ANGLES_EXACT)
         cli_note("%s angles do not add up: keys rotated anew may differ by more",
                  cli_choice_name(cli_angles_names, args->rope.angles));

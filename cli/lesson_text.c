@@ -99,9 +99,7 @@ int lesson_fill(char *out, size_t size, const char *line, size_t length,
     block b = {.size = 0};
     if (!append_filled(&b, line, length, numbers))
         return 0;
-    assert(b.size < size);
-    memcpy(out, b.text, b.size + 1);
-    return 1;
+    return snprintf(out, size, "%s", b.text) < (int)size;
 }
 
 typedef struct replacement {

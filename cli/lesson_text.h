@@ -30,8 +30,8 @@ typedef struct lesson_page {
 
 void lesson_print_title(const lesson_section *section, const lesson_page *page);
 
-/* Writes a line of the text with its numbers, in room of size bytes; 0 after saying
- * which mention no number answers. */
+/* Writes a line of the text with its numbers, in room of size bytes.  0: there is not
+ * enough, or a mention that no number answers, which it says. */
 int lesson_fill(char *out, size_t size, const char *line, size_t length,
                 const lesson_numbers *numbers);
 

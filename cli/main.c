@@ -17,8 +17,8 @@
 
 static int print_overview(void)
 {
-    (void)fputs("posenc - positional encodings of transformers, exact, from a model's "
-                "configuration\n\nUsage: posenc VERB ...\n\nVerbs:\n",
+    (void)fputs("posenc - exact positional encodings of transformers, from a model's "
+                "settings\n\nUsage: posenc VERB ...\n\nVerbs:\n",
                 stdout);
     for (size_t i = 0; i < cli_num_verbs; i++)
         (void)printf("  %-10s %s\n", cli_verbs[i]->name, cli_verbs[i]->summary);

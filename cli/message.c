@@ -2,10 +2,11 @@
  *
  * message.c - the one line on stderr
  */
-#include "cli.h"
+#include "terminal.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *current_verb;
 
@@ -16,11 +17,9 @@ void cli_set_verb(const char *verb)
 
 static void print_line(const char *kind, const char *format, va_list arguments)
 {
-    char line[1024];
-    (void)vsnprintf(line, sizeof line, format, arguments);
-    for (char *c = line; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    char text[1024], line[4 * sizeof text];
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    (void)cli_escape(line, sizeof line, text, strlen(text));
     (void)fprintf(stderr, "posenc: %s%s%s%s\n", current_verb ? current_verb : "",
                   current_verb ? ": " : "", kind, line);
 }

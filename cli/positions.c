@@ -4,14 +4,14 @@
  */
 #include "build_positions.h"
 #include "npy_out.h"
+#include "print.h"
 #include "report.h"
 #include "suggest.h"
+#include "terminal.h"
 #include "verbs.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { WIDTH = 78 };
 
 typedef struct positions_args {
     cli_build_args build;
@@ -95,7 +95,8 @@ static void print_lines(const cli_built *b, int64_t pad)
 {
     const int has_pad = b->kind == CLI_BUILD_MASK || b->kind == CLI_BUILD_STREAMING;
     const int width = column_width(b);
-    const int64_t per_line = WIDTH > 8 + width ? (WIDTH - 8) / width : 1;
+    const int64_t room = cli_columns() - 2 - 8;
+    const int64_t per_line = room > width ? room / width : 1;
     char label[32];
     for (int64_t begin = 0; begin < b->len; begin += per_line) {
         const int64_t n = b->len - begin < per_line ? b->len - begin : per_line;
@@ -123,7 +124,7 @@ static void print_image(const cli_built *b)
     int64_t w = 0;
     for (int64_t t = 0; t < b->len; t++)
         w = b->ids[b->len + t] >= w ? b->ids[b->len + t] + 1 : w;
-    if (w * width > WIDTH)
+    if (w * width > cli_columns() - 2)
         return;
     (void)puts("the image, each patch by its token:\n");
     for (int64_t y = 0; y < b->len / w; y++) {
@@ -146,10 +147,10 @@ static void print_text(const cli_built *b, int64_t pad)
     print_lines(b, pad);
     if (b->next == NULL)
         return;
-    (void)printf("\nnext");
+    cli_print("\nnext  ");
     for (int64_t r = 0; r < b->rows; r++)
-        (void)printf(" %lld", (long long)b->next[r]);
-    (void)putchar('\n');
+        cli_print("%s%lld", r > 0 ? " " : "", (long long)b->next[r]);
+    cli_print("\n");
 }
 
 static int write_npy(const char *path, const cli_built *b)

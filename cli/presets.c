@@ -2,6 +2,7 @@
  *
  * presets.c - posenc presets: the models whose settings are compiled in
  */
+#include "print.h"
 #include "report.h"
 #include "verbs.h"
 
@@ -30,8 +31,8 @@ static int add_preset(json_object *list, const pe_preset *preset, pe_model *mode
 
 static int print_preset(const pe_preset *preset, pe_model *model)
 {
-    (void)printf("%-26s %-11s %s%s\n", preset->name, pe_model_get_info(model)->method,
-                 preset->title, preset->remembered ? " (from memory)" : "");
+    cli_print("%-26s %-11s %s%s\n", preset->name, pe_model_get_info(model)->method,
+              preset->title, preset->remembered ? " (from memory)" : "");
     return CLI_DONE;
 }
 

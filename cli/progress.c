@@ -5,8 +5,11 @@
  * Drawn at most ten times a second, with a carriage return and no colour. */
 #include "progress.h"
 
+#include "terminal.h"
+
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,10 +24,11 @@ static int64_t now_ms(void)
 
 void cli_progress_start(cli_progress *progress, const char *label, int64_t total)
 {
-    *progress = (cli_progress){.label = label,
-                               .total = total,
-                               .start_ms = now_ms(),
-                               .enabled = isatty(STDERR_FILENO)};
+    const char *slash = strrchr(label, '/');
+    const char *name = slash != NULL ? slash + 1 : label;
+    *progress = (cli_progress){
+        .total = total, .start_ms = now_ms(), .enabled = isatty(STDERR_FILENO)};
+    (void)cli_escape(progress->label, sizeof progress->label, name, strlen(name));
 }
 
 void cli_progress_skip(cli_progress *progress, int64_t count)

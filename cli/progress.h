@@ -8,7 +8,7 @@
 #include "cli.h"
 
 typedef struct cli_progress {
-    const char *label;
+    char label[25];             /* of a file, the end of its path */
     int64_t total, done, first; /* first: done before the start */
     int64_t start_ms, shown_ms; /* shown_ms 0: nothing drawn yet */
     int enabled;                /* stderr is a terminal */

@@ -5,6 +5,8 @@
  * JSON has no NaN and no infinity: such a value becomes null. */
 #include "report.h"
 
+#include "terminal.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -111,13 +113,44 @@ json_object *cli_json_start(const char *schema)
 /* Of a failed puts, whose text may leave nothing in the buffer for fclose to fail on. */
 static int print_errno;
 
+/* JSON leaves control characters beyond ASCII, and those that turn the direction of
+ * writing, as they are: here they come as \uNNNN, and a stray byte as the character that
+ * stands for what is none.  A line break is one of the layout. */
+static int put_json(const char *text)
+{
+    const char *end = text + strlen(text);
+    size_t bytes;
+    int failed = 0;
+    for (const char *from = text; text < end && !failed; text += bytes) {
+        uint32_t code;
+        if (*text == '\n' ||
+            !cli_is_unsafe(text, (size_t)(end - text), &code, &bytes)) {
+            bytes = *text == '\n' ? 1 : bytes;
+            if (text + bytes < end)
+                continue;
+            failed = fwrite(from, 1, (size_t)(end - from), stdout) == 0;
+            continue;
+        }
+        (void)fwrite(from, 1, (size_t)(text - from), stdout);
+        from = text + bytes;
+        if (bytes == 1 && code >= 0x80)
+            code = 0xfffd;
+        if (code < 0x10000)
+            failed = printf("\\u%04x", (unsigned)code) < 0;
+        else
+            failed = printf("\\u%04x\\u%04x", (unsigned)(0xd7c0 + (code >> 10)),
+                            (unsigned)(0xdc00 + (code & 0x3ff))) < 0;
+    }
+    return failed || putchar('\n') == EOF ? EOF : 0;
+}
+
 int cli_json_print(json_object *object)
 {
     const char *text = json_object_to_json_string_ext(
         object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
                     JSON_C_TO_STRING_NOSLASHESCAPE);
     errno = 0;
-    if (text != NULL && puts(text) == EOF)
+    if (text != NULL && put_json(text) == EOF)
         print_errno = errno;
     (void)json_object_put(object);
     return text != NULL ? CLI_DONE : cli_fail(CLI_FAILED, "out of memory");

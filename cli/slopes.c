@@ -4,6 +4,7 @@
  */
 #include "bias_arg.h"
 #include "npy_out.h"
+#include "print.h"
 #include "report.h"
 #include "verbs.h"
 
@@ -41,26 +42,26 @@ static int print_json(const cli_bias *bias, cli_range heads, const float *slopes
 static void print_csv(cli_range heads, const float *slopes)
 {
     cli_number number;
-    (void)puts("head,slope");
+    cli_print("head,slope\n");
     for (int64_t h = heads.begin; h < heads.end; h++)
-        (void)printf("%lld,%s\n", (long long)h, cli_float(&number, slopes[h]));
+        cli_print("%lld,%s\n", (long long)h, cli_float(&number, slopes[h]));
 }
 
 static void print_text(const cli_bias *bias, cli_range heads, const float *slopes)
 {
     cli_number number;
     if (bias->name != NULL)
-        (void)printf("%s: ", bias->name);
-    (void)printf("%d heads, %s recipe, max_bias %s", (int)bias->spec.num_heads,
-                 cli_choice_name(cli_recipe_names, bias->spec.slope_recipe),
-                 cli_double(&number, max_bias(bias)));
+        cli_print("%s: ", bias->name);
+    cli_print("%d heads, %s recipe, max_bias %s", (int)bias->spec.num_heads,
+              cli_choice_name(cli_recipe_names, bias->spec.slope_recipe),
+              cli_double(&number, max_bias(bias)));
     if (bias->spec.round_to != 0)
-        (void)printf(", rounded to %s",
-                     cli_choice_name(cli_float_names, bias->spec.round_to));
-    (void)printf("\n\n%5s  %-13s  %s\n", "head", "slope", "tokens per unit of score");
+        cli_print(", rounded to %s",
+                  cli_choice_name(cli_float_names, bias->spec.round_to));
+    cli_print("\n\n%5s  %-13s  %s\n", "head", "slope", "tokens per unit of score");
     for (int64_t h = heads.begin; h < heads.end; h++)
-        (void)printf("%5lld  %-13s  %.6g\n", (long long)h,
-                     cli_float(&number, slopes[h]), 1 / (double)slopes[h]);
+        cli_print("%5lld  %-13s  %.6g\n", (long long)h, cli_float(&number, slopes[h]),
+                  1 / (double)slopes[h]);
 }
 
 static int write_npy(const char *path, cli_range heads, const float *slopes)

@@ -4,6 +4,7 @@
  */
 #include "terminal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -71,6 +72,15 @@ int cli_speaks(const char *language)
     return strncmp(locale, language, size) == 0 && strchr("_.@", locale[size]) != NULL;
 }
 
+/* Not to be seen, or not to be believed: C0 and C1 controls; soft hyphen; Arabic letter
+ * mark; zero width and direction marks; line separators, embeddings and overrides;
+ * invisible operators and isolates; byte order mark; annotations; tags. */
+static const code_range unsafe[] = {
+    {0x0000, 0x001f}, {0x007f, 0x009f}, {0x00ad, 0x00ad},   {0x061c, 0x061c},
+    {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},   {0x2060, 0x206f},
+    {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+};
+
 /* The code at the start of text and its bytes; a stray byte stands for itself. */
 static size_t read_code(const char *text, size_t size, uint32_t *code)
 {
@@ -90,6 +100,12 @@ static size_t read_code(const char *text, size_t size, uint32_t *code)
             return 1;
         }
         *code = *code << 6 | (c[i] & 0x3f);
+    }
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (*code < least[length] || *code > 0x10ffff ||
+        (*code >= 0xd800 && *code <= 0xdfff)) {
+        *code = c[0];
+        return 1;
     }
     return length;
 }
@@ -114,4 +130,38 @@ int cli_width(const char *text, size_t size)
             width += 1;
     }
     return width;
+}
+
+int cli_is_unsafe(const char *text, size_t size, uint32_t *code, size_t *bytes)
+{
+    *bytes = read_code(text, size, code);
+    return (*bytes == 1 && *code >= 0x80) || is_in(*code, unsafe, CLI_COUNT(unsafe));
+}
+
+size_t cli_escape(char *out, size_t size, const char *text, size_t length)
+{
+    size_t used = 0;
+    for (size_t at = 0, bytes; at < length; at += bytes) {
+        uint32_t code;
+        char escape[16];
+        const char *from = text + at;
+        size_t count;
+        if (cli_is_unsafe(from, length - at, &code, &bytes)) {
+            (void)snprintf(escape, sizeof escape,
+                           code < 0x100     ? "\\x%02x"
+                           : code < 0x10000 ? "\\u%04x"
+                                            : "\\U%08x",
+                           (unsigned)code);
+            from = escape;
+            count = strlen(escape);
+        } else {
+            count = bytes;
+        }
+        if (used + count >= size)
+            break;
+        memcpy(out + used, from, count);
+        used += count;
+    }
+    out[used] = '\0';
+    return used;
 }

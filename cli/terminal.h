@@ -24,4 +24,13 @@ int cli_speaks(const char *language);
  * ones.  A byte that is no UTF-8 takes one. */
 int cli_width(const char *text, size_t size);
 
+/* Writes text so that it cannot act on a terminal or pass for another: control
+ * characters and stray bytes as \xNN, characters that turn the direction of writing or
+ * are not seen as \uNNNN.  At most size - 1 bytes and a zero; four for each byte of
+ * text are enough.  Returns how many. */
+size_t cli_escape(char *out, size_t size, const char *text, size_t length);
+
+/* Whether such a character stands at text, of so many bytes; a stray byte is one. */
+int cli_is_unsafe(const char *text, size_t size, uint32_t *code, size_t *bytes);
+
 #endif /* POSENC_CLI_TERMINAL_H */

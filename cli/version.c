@@ -6,6 +6,7 @@
 
 #include "cli.h"
 #include "machine.h"
+#include "print.h"
 
 #include "posenc/env.h"
 
@@ -17,13 +18,15 @@ int cli_print_version(void)
     const int32_t version = pe_version_number();
     cli_machine machine;
     cli_machine_read(&machine);
-    (void)printf("posenc %d.%d.%d\n", (int)(version / 10000),
-                 (int)(version / 100 % 100), (int)(version % 100));
-    (void)printf("compiler  %s\nflags     %s\nkernels  ", machine.compiler,
-                 machine.flags);
+    cli_print("posenc %d.%d.%d\n", (int)(version / 10000), (int)(version / 100 % 100),
+              (int)(version % 100));
+    cli_print("compiler  %s\n", machine.compiler);
+    cli_print("flags     %s\n", machine.flags);
+    cli_print("kernels  ");
     for (pe_isa isa = PE_ISA_SCALAR; isa <= PE_ISA_WASM128; isa++)
         if (pe_isa_available(isa))
-            (void)printf(" %s", pe_isa_name(isa));
-    (void)printf(" run here\njson-c    %s\n", json_c_version());
+            cli_print(" %s", pe_isa_name(isa));
+    cli_print(" run here\n");
+    cli_print("json-c    %s\n", json_c_version());
     return CLI_DONE;
 }
