@@ -6,6 +6,8 @@
  * at 2 L: as good, with less time and memory. */
 #include "lab_report.h"
 
+#include "print.h"
+
 #include <string.h>
 
 int cli_lab_check_claim(const lab_results *once, const lab_results *twice)
@@ -49,10 +51,10 @@ static void look(side *s, const lab_results *results, const char *wanted,
 
 static void print_side(const side *s)
 {
-    (void)printf("%-8s %10lld  %.4f (%.4f)  %.4f (%.4f)  %10.1f  %6.1f\n", s->method,
-                 (long long)s->results->settings.length, s->plain.mean, s->plain.sd,
-                 s->slide.mean, s->slide.sd, s->step.rate / 1000,
-                 (double)s->step.memory / 1048576);
+    cli_print("%-8s %10lld  %.4f (%.4f)  %.4f (%.4f)  %10.1f  %6.1f\n", s->method,
+              (long long)s->results->settings.length, s->plain.mean, s->plain.sd,
+              s->slide.mean, s->slide.sd, s->step.rate / 1000,
+              (double)s->step.memory / 1048576);
 }
 
 void cli_lab_print_claim(const lab_results *once, const lab_results *twice)
@@ -60,16 +62,16 @@ void cli_lab_print_claim(const lab_results *once, const lab_results *twice)
     side a, b;
     look(&a, once, "alibi", 2);
     look(&b, twice, "sin", 1);
-    (void)printf("\nread at %lld tokens, trained on half of them and on as many\n\n"
-                 "%-8s %10s  %15s  %15s  %10s  %6s\n",
-                 (long long)twice->settings.length, "method", "trained on",
-                 "nats a byte", "sliding", "train kB/s", "MiB");
+    cli_print("\nread at %lld tokens, trained on half of them and on as many\n",
+              (long long)twice->settings.length);
+    cli_print("\n%-8s %10s  %15s  %15s  %10s  %6s\n", "method", "trained on",
+              "nats a byte", "sliding", "train kB/s", "MiB");
     print_side(&a);
     print_side(&b);
     if (a.step.rate > 0 && b.step.rate > 0 && a.plain.count > 0 && b.plain.count > 0)
-        (void)printf("%s against %s: loss %+.4f, training time %+.1f%%, memory "
-                     "%+.1f%%\n",
-                     a.method, b.method, a.plain.mean - b.plain.mean,
-                     100 * (b.step.rate / a.step.rate - 1),
-                     100 * ((double)a.step.memory / (double)b.step.memory - 1));
+        cli_print("%s against %s: loss %+.4f, training time %+.1f%%, memory "
+                  "%+.1f%%\n",
+                  a.method, b.method, a.plain.mean - b.plain.mean,
+                  100 * (b.step.rate / a.step.rate - 1),
+                  100 * ((double)a.step.memory / (double)b.step.memory - 1));
 }

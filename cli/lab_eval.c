@@ -7,6 +7,7 @@
 #include "lab_measure.h"
 #include "lab_store.h"
 #include "lab_verbs.h"
+#include "print.h"
 
 #include "lab/matmul.h"
 
@@ -22,20 +23,20 @@ typedef struct eval_args {
 
 static void print_row(const lab_results *results, const lab_result *r)
 {
-    (void)printf("%-9s %8.0f  %-10s  %.6f\n", r->mode,
-                 r->multiple * (double)results->settings.length,
-                 r->slide ? "slide" : "nonoverlap", r->nll);
+    cli_print("%-9s %8.0f  %-10s  %.6f\n", r->mode,
+              r->multiple * (double)results->settings.length,
+              r->slide ? "slide" : "nonoverlap", r->nll);
 }
 
 static void print_positions(const lab_results *results)
 {
     const double length = (double)results->settings.length;
-    (void)puts("\nmode        tokens   position  nll");
+    cli_print("\nmode        tokens   position  nll\n");
     for (int64_t i = 0; i < results->count; i++) {
         const lab_result *r = &results->items[i];
         for (int32_t b = 0; r->by_position != NULL && b < r->num_blocks; b++)
-            (void)printf("%-9s %8.0f %10.0f  %.6f\n", r->mode, r->multiple * length,
-                         b * length, r->by_position[b]);
+            cli_print("%-9s %8.0f %10.0f  %.6f\n", r->mode, r->multiple * length,
+                      b * length, r->by_position[b]);
     }
 }
 
@@ -43,10 +44,9 @@ static int print(const eval_args *args, const lab_results *results)
 {
     if (args->json)
         return cli_json_print(cli_lab_json(results, args->by_position));
-    (void)printf("%s, seed %llu: loss in nats a byte of %s\n\n"
-                 "mode        tokens  windows     nll\n",
-                 results->items[0].method, (unsigned long long)results->items[0].seed,
-                 results->settings.text);
+    cli_print("%s, seed %llu: loss in nats a byte of %s\n", results->items[0].method,
+              (unsigned long long)results->items[0].seed, results->settings.text);
+    cli_print("\nmode        tokens  windows     nll\n");
     for (int64_t i = 0; i < results->count; i++)
         print_row(results, &results->items[i]);
     if (args->by_position)
@@ -201,8 +201,8 @@ const cli_verb cli_verb_lab_eval = {
     .examples =
         "posenc lab eval try/alibi-seed0 --copy 16 --mode base,window\n"
         "posenc lab eval try/alibi-seed0 --copy 16 --multiple 4 --by-position --slide\n"
-        "posenc lab eval try/alibi-seed0 --copy 16 --mode all --slide -o "
-        "try/alibi-seed0/results.json",
+        "posenc lab eval try/alibi-seed0 --copy 16 --mode all --slide \\\n"
+        "    -o try/alibi-seed0/results.json",
     .options = options,
     .num_options = CLI_COUNT(options),
     .num_operands = 1,

@@ -59,7 +59,7 @@ static void print_text(const lab_state *state, const char *corpus_sha256)
     (void)printf("rate       up to %g in %d steps, decay %g, clip %g\n", c->peak_rate,
                  c->warmup, c->weight_decay, c->clip);
     (void)printf("seed       %" PRIu64 "\n", c->seed);
-    (void)printf("text       sha256 %s\n", corpus_sha256);
+    (void)printf("sha256     %s\n", corpus_sha256);
     (void)printf("step       %" PRId64 " of %d\n", state->step, c->steps);
     if (state->step > 0)
         (void)printf("loss       %.4f (average)\n", state->loss_average);

@@ -168,7 +168,7 @@ static const cli_option options[] = {
 
 const cli_verb cli_verb_lab_report = {
     .name = "lab report",
-    .summary = "results of many runs, merged: tables, CSV, JSON and a picture",
+    .summary = "results of many runs, merged: tables, CSV, JSON, a picture",
     .operands = "FOLDER [FOLDER...]",
     .about =
         "FOLDER is what lab run wrote, or the folder of one run, or a results.json;\n"

@@ -241,9 +241,8 @@ const cli_verb cli_verb_lab_run = {
         "\n"
         "Five methods of configuration B take about a minute on two cores; of A,\n"
         "about a minute each.",
-    .examples =
-        "posenc lab run --steps 20 --width 16 --copy 8 --multiple 1,2 --methods "
-        "sin,rope -o tries",
+    .examples = "posenc lab run --steps 20 --width 16 --copy 8 --multiple 1,2 \\\n"
+                "    --methods sin,rope -o tries",
     .options = options,
     .num_options = CLI_COUNT(options),
     .run = run};

@@ -5,6 +5,7 @@
  * Means over seeds, with the standard deviation of the sample where there are several. */
 #include "lab_report.h"
 
+#include "print.h"
 #include "report.h"
 
 #include <math.h>
@@ -63,7 +64,7 @@ static void print_cell(const lab_mean *mean, int with_sd)
     else if (mean->count == 1)
         (void)snprintf(cell, sizeof cell, with_sd ? "%.4f         " : "%.4f",
                        mean->mean);
-    (void)printf("  %*s", with_sd ? 15 : 8, cell);
+    cli_print("  %*s", with_sd ? 15 : 8, cell);
 }
 
 static void print_losses(const lab_results *results, int slide)
@@ -74,21 +75,21 @@ static void print_losses(const lab_results *results, int slide)
     const int wide = wide_name(rows, count);
     if (rows == NULL)
         return;
-    (void)printf("\n%-*s  %-8s", wide, "method", "mode");
+    cli_print("\n%-*s  %-8s", wide, "method", "mode");
     double multiple;
     for (int64_t k = 0; (multiple = lab_results_multiple(results, k)) > 0; k++)
-        (void)printf("  %*.0f", with_sd ? 15 : 8,
-                     multiple * (double)results->settings.length);
-    (void)putchar('\n');
+        cli_print("  %*.0f", with_sd ? 15 : 8,
+                  multiple * (double)results->settings.length);
+    cli_print("\n");
     for (int64_t i = 0; i < count; i++) {
-        (void)printf("%-*s  %-8s", wide, rows[i].method, rows[i].mode);
+        cli_print("%-*s  %-8s", wide, rows[i].method, rows[i].mode);
         for (int64_t k = 0; (multiple = lab_results_multiple(results, k)) > 0; k++) {
             lab_mean mean;
             lab_results_mean(results, rows[i].method, rows[i].mode, multiple, slide,
                              &mean);
             print_cell(&mean, with_sd);
         }
-        (void)putchar('\n');
+        cli_print("\n");
     }
     free(rows);
 }
@@ -115,45 +116,45 @@ static void print_speeds(const lab_results *results)
     const char *method;
     if (results->num_timings == 0)
         return;
-    (void)printf(
-        "\nthousands of bytes a second, and MiB at work: training on rows of L "
-        "tokens and of twice as many, and reading windows of both\n\n%-16s",
-        "method");
+    cli_print("\nthousands of bytes a second, and MiB at work: training on rows of L "
+              "tokens and of twice as many, and reading windows of both\n");
+    cli_print("\n%-12s", "method");
     for (int i = 0; i < 4; i++)
-        (void)printf("  %10s %6s", names[i], "MiB");
-    (void)putchar('\n');
+        cli_print("  %9s %5s", names[i], "MiB");
+    cli_print("\n");
     for (int64_t m = 0; (method = lab_results_method(results, m)) != NULL; m++) {
-        (void)printf("%-16s", method);
+        cli_print("%-12s", method);
         for (int i = 0; i < 4; i++) {
             const cli_lab_speed s =
                 cli_lab_speed_of(results, method, i < 2 ? "step" : "eval", 1 + i % 2);
             if (s.rate > 0)
-                (void)printf("  %10.1f %6.1f", s.rate / 1000,
-                             (double)s.memory / 1048576);
+                cli_print("  %9.1f %5.1f", s.rate / 1000, (double)s.memory / 1048576);
             else
-                (void)printf("  %10s %6s", "-", "-");
+                cli_print("  %9s %5s", "-", "-");
         }
-        (void)putchar('\n');
+        cli_print("\n");
     }
 }
 
 int cli_lab_print(const lab_results *results)
 {
     const lab_settings *s = &results->settings;
-    (void)printf("%lld layer%s of width %lld, %lld heads; trained on %lld tokens at a "
-                 "time of %s (%.12s), %lld steps of %lld rows\n"
-                 "loss in nats a byte, %lld bytes in windows that do not overlap%s\n",
-                 (long long)s->layers, s->layers == 1 ? "" : "s", (long long)s->width,
-                 (long long)s->heads, (long long)s->length, s->text, s->text_sha256,
-                 (long long)s->steps, (long long)s->batch, (long long)s->eval_tokens,
-                 count_seeds(results) > 1 ? "; mean (sd) over seeds" : "");
+    cli_print(
+        "%lld layer%s of width %lld, %lld heads; trained on %lld tokens at a time "
+        "of %s (%.12s), %lld steps of %lld rows\n",
+        (long long)s->layers, s->layers == 1 ? "" : "s", (long long)s->width,
+        (long long)s->heads, (long long)s->length, s->text, s->text_sha256,
+        (long long)s->steps, (long long)s->batch);
+    cli_print("loss in nats a byte, %lld bytes in windows that do not overlap%s\n",
+              (long long)s->eval_tokens,
+              count_seeds(results) > 1 ? "; mean (sd) over seeds" : "");
     print_losses(results, 0);
     int64_t count;
     cli_lab_row *rows = cli_lab_rows(results, 1, &count);
     if (rows != NULL)
-        (void)printf("\nsliding windows: the same %lld bytes at every length, each "
-                     "after at least length - %lld others\n",
-                     (long long)s->slide_tokens, (long long)s->length);
+        cli_print("\nsliding windows: the same %lld bytes at every length, each "
+                  "after at least length - %lld others\n",
+                  (long long)s->slide_tokens, (long long)s->length);
     free(rows);
     print_losses(results, 1);
     print_speeds(results);

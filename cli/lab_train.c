@@ -6,6 +6,7 @@
 #include "lab_store.h"
 #include "lab_training.h"
 #include "lab_verbs.h"
+#include "print.h"
 
 #include "lab/extend.h"
 #include "lab/matmul.h"
@@ -130,8 +131,8 @@ static void print_text(const lab_state *state, const cli_lab_record *record,
     (void)printf("model     %d layer%s, width %d, %d head%s, %" PRId64 " parameters\n",
                  c->layers, c->layers == 1 ? "" : "s", c->width, c->heads,
                  c->heads == 1 ? "" : "s", state->layout.num_weights);
-    (void)printf("text      %s, %" PRId64 " bytes to learn from\n", corpus->name,
-                 corpus->train_size);
+    cli_print("text      %s, %" PRId64 " bytes to learn from\n", corpus->name,
+              corpus->train_size);
     (void)printf("trained   %" PRId64 " step%s of %d row%s of %d tokens\n", state->step,
                  state->step == 1 ? "" : "s", c->batch, c->batch == 1 ? "" : "s",
                  c->length);
@@ -143,7 +144,7 @@ static void print_text(const lab_state *state, const cli_lab_record *record,
                      record->threads, record->threads == 1 ? "" : "s");
     (void)printf("memory    %.1f MB for training, %.1f MB in all\n",
                  (double)record->memory * 1e-6, (double)record->peak_memory * 1e-6);
-    (void)printf("folder    %s\n", folder);
+    cli_print("folder    %s\n", folder);
 }
 
 /* -------------------------------------------------------------------------- verb --- */
@@ -276,8 +277,8 @@ const cli_verb cli_verb_lab_train = {
         "posenc lab train --method alibi --config B --copy 16 --steps 40 -o try\n"
         "posenc lab train --layers rope,none,rope --width 32 --copy 5 --steps 9 -o "
         "try\n"
-        "posenc lab train --from try/alibi-seed0 --length 128 --copy 16 --steps 9 -o "
-        "long",
+        "posenc lab train --from try/alibi-seed0 --length 128 --copy 16 \\\n"
+        "    --steps 9 -o long",
     .options = options,
     .num_options = CLI_COUNT(options),
     .run = run_train,

@@ -26,7 +26,7 @@ class Checker(numbers_check.Checker):
         done = self.run(verb, rope.model, "-k", "keys.npy", "-o", "moved.npy",
                         *rope.options, *options,
                         *(["--bf16"] if descr == "<u2" else []))
-        said = STATEMENT.search(done.stderr.decode())
+        said = STATEMENT.search(" ".join(done.stderr.decode().split()))
         if done.returncode or not said:
             return None, done.stderr.decode()
         values = self.read("moved.npy")[2]

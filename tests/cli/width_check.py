@@ -64,6 +64,9 @@ def run(posenc, folder):
     for verb in verbs(overview):
         page = check.run(verb, "--help")
         check.measure(f"{verb} --help", page, 80)
+        for member in verbs(page) if "Verbs:" in page else []:
+            check.measure(f"{verb} {member} --help",
+                          check.run(verb, member, "--help"), 80)
     transcripts(check, folder)
     check.measure("presets", check.run("presets"), 80)
     for line in check.run("presets"):
