@@ -235,7 +235,8 @@ static int64_t peak_kib(void)
     return usage.ru_maxrss;
 }
 
-/* 64 * 256 tokens: one array of tokens by tokens would be 1 GiB. */
+/* 64 * 256 tokens: one array of tokens by tokens would be 1 GiB.  The process keeps below
+ * that by what a sanitizer adds. */
 static void test_memory(void **state)
 {
     static const lab_method methods[] = {LAB_ALIBI, LAB_ROPE, LAB_NONE};
@@ -260,7 +261,7 @@ static void test_memory(void **state)
         assert_true(memory[0] < (size_t)100 << 20);
         release(&m);
     }
-    assert_true(peak_kib() < 250 << 10);
+    assert_true(peak_kib() < 600 << 10);
 }
 
 int main(void)
