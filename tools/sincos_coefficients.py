@@ -3,16 +3,16 @@
 #
 # sincos_coefficients.py - the polynomials of src/kernels/sincos.h, by Remez exchange
 #
-# Needs mpmath (Debian: python3-mpmath).  x counts 2^-66 turns and |x| <= 2^63 is an
-# eighth of a turn:
+# Needs mpmath (Debian: python3-mpmath).  x is the distance to the nearest quarter turn
+# in units of 2^-66 turns, or, for quick rows, to the nearest quarter or sixteenth in
+# units of those:
 #     sin = x S(x^2), relative error     cos = 1 + x^2 C(x^2), absolute error
 # Coefficients are rounded to double one after the other from the lowest, the rest being
 # fitted anew each time, so that rounding the leading ones costs no accuracy.  The scale
-# 2^-66 is a power of two and folded into them.
+# is a power of two and folded into them.
 from mpmath import mp, mpf, matrix, lu_solve, sin, cos, pi, sqrt, log
 
 mp.prec = 300
-EIGHTH = mpf(1) / 8
 
 
 def chebyshev(lo, hi, count):
@@ -62,9 +62,10 @@ def remez(f, weight, powers, lo, hi, rounds):
     return c
 
 
-def fit(f, weight, powers):
-    """Double coefficients in u = turns^2, and the error of the rounded set."""
-    hi = EIGHTH ** 2
+def fit(f, weight, powers, reach):
+    """Double coefficients in u = turns^2, turns up to reach, and the error of the
+    rounded set."""
+    hi = reach ** 2
     done = []
     for k in range(len(powers)):
         def rest(u):
@@ -79,15 +80,23 @@ def fit(f, weight, powers):
     return done, worst
 
 
-def show(name, coefficients, first, worst):
+def show(name, coefficients, first, step, worst):
     for i, c in enumerate(coefficients):
-        scaled = float(mpf(c) * mpf(2) ** (first - 132 * i))
+        scaled = float(mpf(c) * mpf(2) ** (first + step * i))
         print(f"#define {name}_{i} {scaled.hex()}")
     print(f"/* error 2^{float(log(worst, 2)):.2f} */")
 
 
-show("PE_SIN", *(lambda c, e: (c, -66, e))(
-    *fit(lambda u: sin(2 * pi * sqrt(u)) / sqrt(u),
-         lambda u: sqrt(u) / sin(2 * pi * sqrt(u)), list(range(7)))))
-show("PE_COS", *(lambda c, e: (c, -132, e))(
-    *fit(lambda u: cos(2 * pi * sqrt(u)) - 1, lambda u: mpf(1), list(range(1, 7)))))
+def show_both(sin_name, cos_name, unit, reach, sines, cosines):
+    """x counts 2^unit turns, up to reach turns; so many coefficients of each."""
+    c, e = fit(lambda u: sin(2 * pi * sqrt(u)) / sqrt(u),
+               lambda u: sqrt(u) / sin(2 * pi * sqrt(u)), list(range(sines)), reach)
+    show(sin_name, c, unit, 2 * unit, e)
+    c, e = fit(lambda u: cos(2 * pi * sqrt(u)) - 1, lambda u: mpf(1),
+               list(range(1, cosines + 1)), reach)
+    show(cos_name, c, 2 * unit, 2 * unit, e)
+
+
+show_both("PE_SIN", "PE_COS", -66, mpf(1) / 8, 7, 6)
+show_both("PE_QUARTER_SIN", "PE_QUARTER_COS", -2, mpf(1) / 8, 6, 5)
+show_both("PE_SIXTEENTH_SIN", "PE_SIXTEENTH_COS", -4, mpf(1) / 32, 4, 3)

@@ -29,6 +29,12 @@ void pe_turns_set(pe_turns *turns, int64_t i, pe_wide inv_freq)
 {
     turns->exact[i] = pe_wide_mul(inv_freq, PE_WIDE_INV_2PI);
     to_fixed96(turns->exact[i], &turns->hi[i], &turns->lo[i]);
+    pe_wide quarters = pe_wide_fraction(turns->exact[i]);
+    if (!pe_wide_is_zero(quarters))
+        quarters.exponent += 2;
+    turns->head[i] = pe_wide_to_double(quarters);
+    turns->tail[i] =
+        pe_wide_to_double(pe_wide_sub(quarters, pe_wide_from_double(turns->head[i])));
 }
 
 pe_factor pe_factor_make(pe_wide exact)
@@ -138,9 +144,10 @@ static int add_term(const pe_angle_term *term, int64_t i, uint64_t *hi, uint64_t
     return 1;
 }
 
-/* A run of rows in the making, for entries that a kernel hands back. */
+/* Rows in the making, for entries that a kernel hands back. */
 typedef struct {
     const pe_turns *turns;
+    const int64_t *positions; /* NULL: they follow the first */
     int64_t position, stride;
     pe_wide factor;
     float *cos_out, *sin_out;
@@ -149,20 +156,60 @@ typedef struct {
 static void redo_entry(void *ctx, int64_t row, int64_t i)
 {
     const row_run *run = ctx;
-    const int64_t position = (int64_t)((uint64_t)run->position + (uint64_t)row);
+    const int64_t position = run->positions != NULL
+                                 ? run->positions[row]
+                                 : (int64_t)((uint64_t)run->position + (uint64_t)row);
     const pe_angle_term term = {.turns = run->turns, .ids = &position};
     exact_entry(&term, 1, run->factor, i, run->cos_out + row * run->stride,
                 run->sin_out + row * run->stride);
+}
+
+static pe_table_source source_of(const pe_turns *turns, const pe_factor *factor,
+                                 void (*redo)(void *ctx, int64_t row, int64_t i),
+                                 void *ctx)
+{
+    return (pe_table_source){turns->hi, turns->lo,     turns->head, turns->tail,
+                             turns->n,  factor->value, redo,        ctx};
 }
 
 void pe_angle_rows(const pe_kernels *kernels, const pe_turns *turns, int64_t position,
                    int64_t rows, const pe_factor *factor, float *cos_out,
                    float *sin_out, int64_t stride)
 {
-    row_run run = {turns, position, stride, factor->exact, cos_out, sin_out};
-    const pe_table_source source = {turns->hi,     turns->lo,  turns->n,
-                                    factor->value, redo_entry, &run};
+    row_run run = {turns, NULL, position, stride, factor->exact, cos_out, sin_out};
+    const pe_table_source source = source_of(turns, factor, redo_entry, &run);
     kernels->table_rows(&source, position, rows, cos_out, sin_out, stride);
+}
+
+/* How many positions follow each other from the first on. */
+static int64_t run_length(const int64_t *positions, int64_t count)
+{
+    int64_t n = 1;
+    while (n < count && positions[n - 1] != INT64_MAX &&
+           positions[n] == positions[n - 1] + 1)
+        n++;
+    return n;
+}
+
+void pe_angle_rows_at(const pe_kernels *kernels, const pe_turns *turns,
+                      const int64_t *positions, int64_t rows, const pe_factor *factor,
+                      float *cos_out, float *sin_out, int64_t stride)
+{
+    enum { LONG = 32 }; /* what kernels do faster as a run */
+    for (int64_t r = 0, n; r < rows; r += n) {
+        int64_t run = run_length(positions + r, rows - r);
+        float *c = cos_out + r * stride, *s = sin_out + r * stride;
+        n = run;
+        if (run >= LONG) {
+            pe_angle_rows(kernels, turns, positions[r], n, factor, c, s, stride);
+            continue;
+        }
+        for (; r + n < rows && run < LONG; n += run < LONG ? run : 0)
+            run = run_length(positions + r + n, rows - r - n);
+        row_run all = {turns, positions + r, 0, stride, factor->exact, c, s};
+        const pe_table_source source = source_of(turns, factor, redo_entry, &all);
+        kernels->table_rows_at(&source, positions + r, n, c, s, stride);
+    }
 }
 
 /* A row whose pairs read their positions on axes of their own. */
@@ -192,8 +239,8 @@ static int axes_row(const pe_kernels *kernels, const pe_angle_term *term,
         farthest = positions[i] > farthest ? positions[i] : farthest;
     }
     axis_row row = {term, factor->exact, cos_out, sin_out};
-    const pe_table_source source = {term->turns->hi, term->turns->lo, n,
-                                    factor->value,   redo_axis_entry, &row};
+    const pe_table_source source =
+        source_of(term->turns, factor, redo_axis_entry, &row);
     kernels->table_row_each(&source, positions, farthest, cos_out, sin_out);
     return 1;
 }

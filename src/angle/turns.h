@@ -18,6 +18,7 @@ typedef struct {
     uint64_t *hi,
         *lo;        /* turns per token modulo one: (hi + lo 2^-32) 2^-64, lo < 2^32 */
     pe_wide *exact; /* turns per token */
+    double *head, *tail; /* quarter turns per token modulo four: 106 bits in two doubles */
 } pe_turns;
 
 /* A frequency at or above this many turns per token is refused by the rules: the
@@ -52,6 +53,11 @@ typedef struct {
 void pe_angle_rows(const pe_kernels *kernels, const pe_turns *turns, int64_t position,
                    int64_t rows, const pe_factor *factor, float *cos_out,
                    float *sin_out, int64_t stride);
+
+/* Rows at positions[r], whatever their order; those that follow each other are quicker. */
+void pe_angle_rows_at(const pe_kernels *kernels, const pe_turns *turns,
+                      const int64_t *positions, int64_t rows, const pe_factor *factor,
+                      float *cos_out, float *sin_out, int64_t stride);
 
 /* Row of factor * cos and sin of the sum of one or two terms, [n] floats each. */
 void pe_angle_row(const pe_kernels *kernels, const pe_angle_term *terms, int num_terms,

@@ -22,6 +22,7 @@ enum { PE_K_MAX_PAIRS = 2048 };
  * floats, after the kernel has. */
 typedef struct {
     const uint64_t *hi, *lo;
+    const double *head, *tail; /* quarter turns: their sum is 4 times the turns */
     int64_t n;
     double factor;
     void (*redo)(void *ctx, int64_t row, int64_t i);
@@ -45,6 +46,10 @@ typedef struct pe_kernels {
      * r) * turns[i], and sin_out likewise, each rounded to nearest. */
     void (*table_rows)(const pe_table_source *source, int64_t position, int64_t rows,
                        float *cos_out, float *sin_out, int64_t stride);
+
+    /* The same for rows at positions[r], which need not follow each other. */
+    void (*table_rows_at)(const pe_table_source *source, const int64_t *positions,
+                          int64_t rows, float *cos_out, float *sin_out, int64_t stride);
 
     /* One row whose pairs have positions of their own, each in [0, farthest], which is
      * below 2^32. */

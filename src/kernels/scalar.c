@@ -80,20 +80,31 @@ VEC_ZIP(vf, VLEN, uint16_t, bf16)
 #define vf_store_part_f16(p, v, count)  ((void)(count), vf_store_f16(p, v))
 #define vf_store_part_bf16(p, v, count) ((void)(count), vf_store_bf16(p, v))
 
+static void table_row(const pe_table_source *source, int64_t position, int64_t row,
+                      float *cos_out, float *sin_out)
+{
+    const double distance = pe_position_size(position) * PE_SINCOS_UNSURE_PER_TOKEN;
+    for (int64_t i = 0; i < source->n; i++) {
+        uint64_t hi, lo;
+        pe_phase(position, source->hi[i], source->lo[i], &hi, &lo);
+        if (pe_sincos_f32(hi, lo, source->factor, distance, cos_out + i, sin_out + i))
+            source->redo(source->ctx, row, i);
+    }
+}
+
 static void table_rows(const pe_table_source *source, int64_t position, int64_t rows,
                        float *cos_out, float *sin_out, int64_t stride)
 {
-    for (int64_t r = 0; r < rows; r++, cos_out += stride, sin_out += stride) {
-        const int64_t p = (int64_t)((uint64_t)position + (uint64_t)r);
-        const double distance = pe_position_size(p) * PE_SINCOS_UNSURE_PER_TOKEN;
-        for (int64_t i = 0; i < source->n; i++) {
-            uint64_t hi, lo;
-            pe_phase(p, source->hi[i], source->lo[i], &hi, &lo);
-            if (pe_sincos_f32(hi, lo, source->factor, distance, cos_out + i,
-                              sin_out + i))
-                source->redo(source->ctx, r, i);
-        }
-    }
+    for (int64_t r = 0; r < rows; r++)
+        table_row(source, (int64_t)((uint64_t)position + (uint64_t)r), r,
+                  cos_out + r * stride, sin_out + r * stride);
+}
+
+static void table_rows_at(const pe_table_source *source, const int64_t *positions,
+                          int64_t rows, float *cos_out, float *sin_out, int64_t stride)
+{
+    for (int64_t r = 0; r < rows; r++)
+        table_row(source, positions[r], r, cos_out + r * stride, sin_out + r * stride);
 }
 
 static void table_row_each(const pe_table_source *source, const int64_t *positions,

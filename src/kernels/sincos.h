@@ -31,6 +31,34 @@
 #define PE_COS_4 -0x1.a6ca018c8f440p-656
 #define PE_COS_5 0x1.f3ef91cfc2882p-790
 
+/* For table_quick.inc, x in quarters of a turn, |x| <= 1/2: sin of degree 11, relative
+ * error 2^-47.3; cos of degree 10, absolute error 2^-43.8. */
+#define PE_QUARTER_SIN_0 0x1.921fb54442cf8p+0
+#define PE_QUARTER_SIN_1 -0x1.4abbce62576f5p-1
+#define PE_QUARTER_SIN_2 0x1.466bc670ef219p-4
+#define PE_QUARTER_SIN_3 -0x1.32d2c61fe534ap-8
+#define PE_QUARTER_SIN_4 0x1.5071bb164b32dp-13
+#define PE_QUARTER_SIN_5 -0x1.dd4de66f53eb2p-19
+#define PE_QUARTER_COS_0 -0x1.3bd3cc9bd806fp+0
+#define PE_QUARTER_COS_1 0x1.03c1f076c56f2p-2
+#define PE_QUARTER_COS_2 -0x1.55d3bb4b0074fp-6
+#define PE_QUARTER_COS_3 0x1.e1e85be67b271p-11
+#define PE_QUARTER_COS_4 -0x1.a1084ebba0a4cp-16
+
+/* And x in sixteenths, |x| <= 1/2: degree 7, 2^-44.2; degree 6, 2^-40.8. */
+#define PE_SIXTEENTH_SIN_0 0x1.921fb54442bc7p-2
+#define PE_SIXTEENTH_SIN_1 -0x1.4abbce610b118p-7
+#define PE_SIXTEENTH_SIN_2 0x1.466bb9519eb00p-14
+#define PE_SIXTEENTH_SIN_3 -0x1.327eb0bf9a800p-22
+#define PE_SIXTEENTH_COS_0 -0x1.3bd3cc992194bp-4
+#define PE_SIXTEENTH_COS_1 0x1.03c1dfbfa214dp-10
+#define PE_SIXTEENTH_COS_2 -0x1.55601e68aaa8fp-18
+
+/* cos of the sixteenths themselves. */
+#define PE_COS_1_16 0x1.d906bcf328d46p-1
+#define PE_COS_2_16 0x1.6a09e667f3bcdp-1
+#define PE_COS_3_16 0x1.87de2a6aea963p-2
+
 /* Units in the last place of a double that factor * cos may be off by: 2^-50 relative
  * is at most 8; doubled for the phase's own share. */
 #define PE_SINCOS_MARGIN 16

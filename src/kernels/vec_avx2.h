@@ -249,6 +249,26 @@ static inline void vd_store_f32(float *p, vd v)
     _mm_storeu_ps(p, _mm256_cvtpd_ps(v));
 }
 
+#define VD_FUSED /* vd_fma rounds once */
+static inline vd vd_fms(vd a, vd b, vd c)
+{
+    return _mm256_fmsub_pd(a, b, c);
+}
+static inline vd vd_load(const double *p)
+{
+    return _mm256_loadu_pd(p);
+}
+static inline vu vd_bits(vd v)
+{
+    return _mm256_castpd_si256(v);
+}
+/* x < 2^52 */
+static inline vd vd_from_u64(vu x)
+{
+    const vd base = _mm256_set1_pd(0x1p52);
+    return _mm256_sub_pd(_mm256_or_pd(_mm256_castsi256_pd(x), base), base);
+}
+
 static inline vu vu_set1(uint64_t x)
 {
     return _mm256_set1_epi64x((int64_t)x);
@@ -299,24 +319,6 @@ static inline vd vu_signed_quarter(vu hi, vu lo)
     return _mm256_add_pd(whole, _mm256_sub_pd(below, _mm256_set1_pd(0x1p22)));
 }
 
-/* In each lane, a number at most 2 margin if c or s lies within margin units in the last
- * place of the middle between two floats. */
-static inline vu vd_tie_distance(vd c, vd s, int margin)
-{
-    const vu tie = _mm256_set1_epi64x(margin - 0x10000000);
-    const vu tail = _mm256_set1_epi64x(0x1fffffff);
-    return _mm256_min_epu32(vu_and(vu_add(_mm256_castpd_si256(c), tie), tail),
-                            vu_and(vu_add(_mm256_castpd_si256(s), tie), tail));
-}
-static inline vu vu_min32(vu a, vu b)
-{
-    return _mm256_min_epu32(a, b);
-}
-static inline int vu_any_at_most(vu a, int bound)
-{
-    return _mm256_movemask_pd(_mm256_castsi256_pd(
-               _mm256_cmpgt_epi64(_mm256_set1_epi64x(bound + 1), a))) != 0;
-}
 static inline vd vd_abs(vd a)
 {
     return _mm256_andnot_pd(_mm256_set1_pd(-0.0), a);
@@ -328,6 +330,32 @@ static inline vd vd_min(vd a, vd b)
 static inline int vd_any_less(vd a, vd b)
 {
     return _mm256_movemask_pd(_mm256_cmp_pd(a, b, _CMP_LT_OQ)) != 0;
+}
+/* The smaller of a, not negative, and |b|. */
+static inline vd vd_min_magnitude(vd a, vd b)
+{
+    return vd_min(a, vd_abs(b));
+}
+
+/* Whether a float is undecided: some lane of c or s lies within margin units in the last
+ * place, a power of two, of the middle between two floats. */
+typedef __m256i vt; /* zero in some lane */
+static inline vt vt_none(void)
+{
+    return _mm256_set1_epi32(-1);
+}
+static inline vt vt_note(vt ties, vd c, vd s, int margin)
+{
+    const __m256i low = _mm256_castps_si256(
+        _mm256_shuffle_ps(_mm256_castpd_ps(c), _mm256_castpd_ps(s), 0x88));
+    const __m256i shifted =
+        _mm256_add_epi32(low, _mm256_set1_epi32(margin + 0x10000000));
+    return _mm256_min_epu32(
+        ties, _mm256_and_si256(shifted, _mm256_set1_epi32(0x20000000 - 2 * margin)));
+}
+static inline int vt_any(vt ties)
+{
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi32(ties, _mm256_setzero_si256())) != 0;
 }
 
 /* Swaps and negates by quadrant (sincos.h). */

@@ -8,6 +8,7 @@
 #define PE_VEC_AVX512_H
 
 #include "base/dtype.h"
+#include "kernels/sincos.h"
 
 #include <immintrin.h>
 
@@ -213,6 +214,25 @@ static inline void vd_store_f32(float *p, vd v)
     _mm256_storeu_ps(p, _mm512_cvtpd_ps(v));
 }
 
+#define VD_FUSED /* vd_fma rounds once */
+static inline vd vd_fms(vd a, vd b, vd c)
+{
+    return _mm512_fmsub_pd(a, b, c);
+}
+static inline vd vd_load(const double *p)
+{
+    return _mm512_loadu_pd(p);
+}
+static inline vu vd_bits(vd v)
+{
+    return _mm512_castpd_si512(v);
+}
+/* x < 2^52 */
+static inline vd vd_from_u64(vu x)
+{
+    return _mm512_cvtepu64_pd(x);
+}
+
 static inline vu vu_set1(uint64_t x)
 {
     return _mm512_set1_epi64((int64_t)x);
@@ -251,23 +271,6 @@ static inline vd vu_signed_quarter(vu hi, vu lo)
                            _mm512_cvtepi64_pd(_mm512_slli_epi64(hi, 2)));
 }
 
-/* In each lane, a number at most 2 margin if c or s lies within margin units in the last
- * place of the middle between two floats. */
-static inline vu vd_tie_distance(vd c, vd s, int margin)
-{
-    const vu tie = _mm512_set1_epi64(margin - 0x10000000);
-    const vu tail = _mm512_set1_epi64(0x1fffffff);
-    return _mm512_min_epu32(vu_and(vu_add(_mm512_castpd_si512(c), tie), tail),
-                            vu_and(vu_add(_mm512_castpd_si512(s), tie), tail));
-}
-static inline vu vu_min32(vu a, vu b)
-{
-    return _mm512_min_epu32(a, b);
-}
-static inline int vu_any_at_most(vu a, int bound)
-{
-    return _mm512_cmple_epu64_mask(a, _mm512_set1_epi64(bound)) != 0;
-}
 static inline vd vd_abs(vd a)
 {
     return _mm512_abs_pd(a);
@@ -279,6 +282,58 @@ static inline vd vd_min(vd a, vd b)
 static inline int vd_any_less(vd a, vd b)
 {
     return _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ) != 0;
+}
+/* The smaller of a, not negative, and |b|. */
+static inline vd vd_min_magnitude(vd a, vd b)
+{
+    return _mm512_range_pd(a, b, 0xa);
+}
+
+/* Whether a float is undecided: some lane of c or s lies within margin units in the last
+ * place, a power of two, of the middle between two floats. */
+typedef __mmask16 vt;
+static inline vt vt_none(void)
+{
+    return 0;
+}
+static inline vt vt_note(vt ties, vd c, vd s, int margin)
+{
+    const __m512i low = _mm512_castps_si512(
+        _mm512_shuffle_ps(_mm512_castpd_ps(c), _mm512_castpd_ps(s), 0x88));
+    const __m512i shifted =
+        _mm512_add_epi32(low, _mm512_set1_epi32(margin + 0x10000000));
+    return (vt)(ties | _mm512_testn_epi32_mask(
+                           shifted, _mm512_set1_epi32(0x20000000 - 2 * margin)));
+}
+static inline int vt_any(vt ties)
+{
+    return ties != 0;
+}
+
+/* factor * cos of the sixteenths of a turn, and sin: two registers each.  A vocabulary
+ * without them keeps to quarters. */
+#define VD_SIXTEENTHS
+typedef struct {
+    vd c[2], s[2];
+} sixteenths;
+
+static inline sixteenths sixteenths_make(double factor)
+{
+    const double a = PE_COS_1_16, b = PE_COS_2_16, d = PE_COS_3_16;
+    const vd f = _mm512_set1_pd(factor);
+    sixteenths t;
+    t.c[0] = _mm512_mul_pd(f, _mm512_setr_pd(1, a, b, d, 0, -d, -b, -a));
+    t.c[1] = _mm512_mul_pd(f, _mm512_setr_pd(-1, -a, -b, -d, 0, d, b, a));
+    t.s[0] = _mm512_mul_pd(f, _mm512_setr_pd(0, d, b, a, 1, a, b, d));
+    t.s[1] = _mm512_mul_pd(f, _mm512_setr_pd(0, -d, -b, -a, -1, -a, -b, -d));
+    return t;
+}
+
+/* Of sixteenth k modulo 16. */
+static inline void sixteenths_pick(const sixteenths *t, vu k, vd *c, vd *s)
+{
+    *c = _mm512_permutex2var_pd(t->c[0], k, t->c[1]);
+    *s = _mm512_permutex2var_pd(t->s[0], k, t->s[1]);
 }
 
 /* Swaps and negates by quadrant (sincos.h). */

@@ -199,9 +199,54 @@ static inline int vd_any_less(vd a, vd b)
     const uint64x2_t less = vcltq_f64(a, b);
     return (vgetq_lane_u64(less, 0) | vgetq_lane_u64(less, 1)) != 0;
 }
+/* The smaller of a, not negative, and |b|. */
+static inline vd vd_min_magnitude(vd a, vd b)
+{
+    return vd_min(a, vd_abs(b));
+}
+
+/* Whether a float is undecided: some lane of c or s lies within margin units in the last
+ * place, a power of two, of the middle between two floats. */
+typedef uint32x4_t vt; /* zero in some lane */
+static inline vt vt_none(void)
+{
+    return vdupq_n_u32(UINT32_MAX);
+}
+static inline vt vt_note(vt ties, vd c, vd s, int margin)
+{
+    const uint32x4_t low =
+        vuzp1q_u32(vreinterpretq_u32_f64(c), vreinterpretq_u32_f64(s));
+    const uint32x4_t shifted =
+        vaddq_u32(low, vdupq_n_u32((uint32_t)margin + 0x10000000));
+    return vminq_u32(
+        ties, vandq_u32(shifted, vdupq_n_u32(0x20000000 - 2 * (uint32_t)margin)));
+}
+static inline int vt_any(vt ties)
+{
+    return vminvq_u32(ties) == 0;
+}
 static inline void vd_store_f32(float *p, vd v)
 {
     vst1_f32(p, vcvt_f32_f64(v));
+}
+
+#define VD_FUSED /* vd_fma rounds once */
+static inline vd vd_fms(vd a, vd b, vd c)
+{
+    return vfmaq_f64(vnegq_f64(c), a, b);
+}
+static inline vd vd_load(const double *p)
+{
+    return vld1q_f64(p);
+}
+static inline vu vd_bits(vd v)
+{
+    return vreinterpretq_u64_f64(v);
+}
+/* x < 2^52 */
+static inline vd vd_from_u64(vu x)
+{
+    return vcvtq_f64_u64(x);
 }
 
 static inline vu vu_set1(uint64_t x)
@@ -238,26 +283,6 @@ static inline vd vu_signed_quarter(vu hi, vu lo)
 {
     return vfmaq_f64(vcvtq_f64_s64(vreinterpretq_s64_u64(vshlq_n_u64(hi, 2))),
                      vcvtq_f64_u64(lo), vdupq_n_f64(0x1p-30));
-}
-
-/* In each lane, a number at most 2 margin if c or s lies within margin units in the last
- * place of the middle between two floats. */
-static inline vu vu_min32(vu a, vu b)
-{
-    return vreinterpretq_u64_u32(
-        vminq_u32(vreinterpretq_u32_u64(a), vreinterpretq_u32_u64(b)));
-}
-static inline vu vd_tie_distance(vd c, vd s, int margin)
-{
-    const vu tie = vdupq_n_u64((uint64_t)(margin - 0x10000000));
-    const vu tail = vdupq_n_u64(0x1fffffff);
-    return vu_min32(vandq_u64(vaddq_u64(vreinterpretq_u64_f64(c), tie), tail),
-                    vandq_u64(vaddq_u64(vreinterpretq_u64_f64(s), tie), tail));
-}
-static inline int vu_any_at_most(vu a, int bound)
-{
-    return vgetq_lane_u64(a, 0) <= (uint64_t)bound ||
-           vgetq_lane_u64(a, 1) <= (uint64_t)bound;
 }
 
 /* Swaps and negates by quadrant (sincos.h). */

@@ -185,6 +185,30 @@ static inline int vd_any_less(vd a, vd b)
 {
     return wasm_v128_any_true(wasm_f64x2_lt(a, b));
 }
+/* The smaller of a, not negative, and |b|. */
+static inline vd vd_min_magnitude(vd a, vd b)
+{
+    return vd_min(a, vd_abs(b));
+}
+
+/* Whether a float is undecided: some lane of c or s lies within margin units in the last
+ * place, a power of two, of the middle between two floats. */
+typedef v128_t vt; /* zero in some lane */
+static inline vt vt_none(void)
+{
+    return wasm_i32x4_splat(-1);
+}
+static inline vt vt_note(vt ties, vd c, vd s, int margin)
+{
+    const v128_t low = wasm_i32x4_shuffle(c, s, 0, 2, 4, 6);
+    const v128_t shifted = wasm_i32x4_add(low, wasm_i32x4_splat(margin + 0x10000000));
+    return wasm_u32x4_min(
+        ties, wasm_v128_and(shifted, wasm_i32x4_splat(0x20000000 - 2 * margin)));
+}
+static inline int vt_any(vt ties)
+{
+    return !wasm_i32x4_all_true(ties);
+}
 static inline void vd_store_f32(float *p, vd v)
 {
     wasm_v128_store64_lane(p, wasm_f32x4_demote_f64x2_zero(v), 0);
@@ -230,24 +254,6 @@ static inline vd vu_signed_quarter(vu hi, vu lo)
     const vd whole =
         vd_add(wasm_f64x2_sub(high, wasm_f64x2_splat(0x1.00000801p84)), low);
     return vd_add(whole, wasm_f64x2_sub(below, wasm_f64x2_splat(0x1p22)));
-}
-
-/* In each lane, a number at most 2 margin if c or s lies within margin units in the last
- * place of the middle between two floats. */
-static inline vu vu_min32(vu a, vu b)
-{
-    return wasm_u32x4_min(a, b);
-}
-static inline vu vd_tie_distance(vd c, vd s, int margin)
-{
-    const vu tie = wasm_i64x2_splat(margin - 0x10000000);
-    const vu tail = wasm_i64x2_splat(0x1fffffff);
-    return vu_min32(wasm_v128_and(wasm_i64x2_add(c, tie), tail),
-                    wasm_v128_and(wasm_i64x2_add(s, tie), tail));
-}
-static inline int vu_any_at_most(vu a, int bound)
-{
-    return wasm_v128_any_true(wasm_i64x2_gt(wasm_i64x2_splat(bound + 1), a));
 }
 
 /* Swaps and negates by quadrant (sincos.h). */

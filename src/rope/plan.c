@@ -39,6 +39,8 @@ static pe_rope *place_arrays(arena *a, const pe_rope_spec *spec, int32_t num_pai
     uint64_t *hi = take(a, num_pairs, sizeof *hi);
     uint64_t *lo = take(a, num_pairs, sizeof *lo);
     pe_wide *exact = take(a, num_pairs, sizeof *exact);
+    double *head = take(a, num_pairs, sizeof *head);
+    double *tail = take(a, num_pairs, sizeof *tail);
     double *inv_freq = take(a, num_pairs, sizeof *inv_freq);
     uint8_t *pair_axis = take(a, num_pairs, sizeof *pair_axis);
     int32_t *rung = take(a, num_pairs, sizeof *rung);
@@ -50,7 +52,7 @@ static pe_rope *place_arrays(arena *a, const pe_rope_spec *spec, int32_t num_pai
                                                2 * num_pairs * (int64_t)sizeof *table);
     if (rope == NULL)
         return NULL;
-    rope->turns = (pe_turns){num_pairs, hi, lo, exact};
+    rope->turns = (pe_turns){num_pairs, hi, lo, exact, head, tail};
     rope->axes = (pe_axis_layout){1, 1, pair_axis, rung, ladder_dim};
     rope->info.inv_freq = inv_freq;
     rope->info.pair_axis = pair_axis;

@@ -66,17 +66,50 @@ static void tabulate_each(const tabulation *job, int64_t b, int64_t begin, int64
     }
 }
 
+/* Rows that are what the kernels write: floats, one value a pair, in order. */
+static int is_direct(const tabulation *job)
+{
+    const pe_rope *rope = job->rope;
+    const pe_tensor *c = job->cosine, *s = job->sine;
+    return rope->angles == PE_ANGLES_EXACT && rope->info.num_axes == 1 &&
+           !rope->pairs.reversed && job->at->values == NULL && c->dtype == PE_F32 &&
+           s->dtype == PE_F32 && c->dim == rope->turns.n && c->page_table == NULL &&
+           s->page_table == NULL && c->seq_stride == s->seq_stride;
+}
+
+static void tabulate_directly(const tabulation *job, int64_t b, int64_t begin,
+                              int64_t end)
+{
+    const pe_rope *rope = job->rope;
+    const pe_tensor *c = job->cosine, *s = job->sine;
+    const pe_positions *at = job->at;
+    const pe_factor *factor = &rope->factors[PE_SCALE_FULL];
+    float *const cos_out =
+        (float *)c->data + b * c->batch_stride + begin * c->seq_stride;
+    float *const sin_out =
+        (float *)s->data + b * s->batch_stride + begin * s->seq_stride;
+    if (at->ids != NULL)
+        pe_angle_rows_at(rope->kernels, &rope->turns,
+                         at->ids + b * at->batch_stride + begin, end - begin, factor,
+                         cos_out, sin_out, c->seq_stride);
+    else
+        pe_angle_rows(rope->kernels, &rope->turns, pe_at_id(at, 0, b, begin),
+                      end - begin, factor, cos_out, sin_out, c->seq_stride);
+}
+
 static void tabulate(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const tabulation *job = arg;
     const int64_t seq_len = job->cosine->seq_len;
-    const int runs = pe_rope_has_runs(job->rope, job->at);
+    const int direct = is_direct(job), runs = pe_rope_has_runs(job->rope, job->at);
     (void)worker;
     while (begin < end) {
         const int64_t b = begin / seq_len, t = begin % seq_len;
         const int64_t left = seq_len - t,
                       count = end - begin < left ? end - begin : left;
-        if (runs)
+        if (direct)
+            tabulate_directly(job, b, t, t + count);
+        else if (runs)
             tabulate_run(job, b, t, t + count);
         else
             tabulate_each(job, b, t, t + count);

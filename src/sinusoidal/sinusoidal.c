@@ -49,7 +49,9 @@ static void row_of_pairs(const sinusoidal *s, const place *p, int64_t i, int64_t
                   (float)s->factor.value, cosines, sines);
         return;
     }
-    const pe_turns turns = {n, s->turns.hi + i, s->turns.lo + i, s->turns.exact + i};
+    const pe_turns *all = &s->turns;
+    const pe_turns turns = {
+        n, all->hi + i, all->lo + i, all->exact + i, all->head + i, all->tail + i};
     const pe_angle_term term = {.turns = &turns,
                                 .ids = p->fractional ? NULL : &p->id,
                                 .values = p->fractional ? &p->value : NULL};
@@ -160,7 +162,8 @@ static void fill_table(void *arg, int32_t worker, int64_t begin, int64_t end)
 static int block_size(const pe_sinusoidal_spec *spec, const pe_sinusoid_columns *c,
                       size_t *size)
 {
-    const int64_t per_pair = sizeof(pe_wide) + 2 * sizeof(uint64_t) + sizeof(float) + 1;
+    const int64_t per_pair =
+        sizeof(pe_wide) + 2 * sizeof(uint64_t) + 2 * sizeof(double) + sizeof(float) + 1;
     const int64_t fixed = (int64_t)sizeof(sinusoidal) + c->num_pairs * per_pair;
     int64_t row, table, total;
     if (!pe_mul_i64(c->dim, (int64_t)sizeof(float), &row) ||
@@ -176,8 +179,9 @@ static void place_arrays(sinusoidal *s, const pe_sinusoidal_spec *spec)
     const int64_t n = s->columns.num_pairs;
     pe_wide *exact = (pe_wide *)(s + 1);
     uint64_t *hi = (uint64_t *)(exact + n), *lo = hi + n;
-    float *freqs = (float *)(lo + n);
-    s->turns = (pe_turns){n, hi, lo, exact};
+    double *head = (double *)(lo + n), *tail = head + n;
+    float *freqs = (float *)(tail + n);
+    s->turns = (pe_turns){n, hi, lo, exact, head, tail};
     s->hf_inv_freq = spec->angles == PE_ANGLES_HF_F32 ? freqs : NULL;
     s->table = freqs + n;
     s->hf_axis = (const uint8_t *)(s->table + spec->table_len * s->columns.dim);

@@ -10,11 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_N = 160, MAX_ROWS = 9, MAX_STRIDE = MAX_N + 7, STRIP = 8192 };
+enum { MAX_N = 160, MAX_ROWS = 41, MAX_STRIDE = MAX_N + 7, STRIP = 16384 };
 
 typedef struct {
     const pe_kernels *kernels;
     strip cosine, sine, hi, lo;
+    strip head, tail;
     pe_wide exact[MAX_N];
     int64_t calls;
 } bench;
@@ -43,8 +44,10 @@ static int near_libm(const pe_turns *turns, int64_t i, int64_t position, double 
            fabsl((long double)sine - f * sinl(angle)) <= bound;
 }
 
-static void check_call(bench *b, const pe_turns *turns, int64_t position, int64_t rows,
-                       int64_t stride, double factor, int turn)
+/* ids NULL: rows of consecutive positions from the first; else rows of those. */
+static void check_call(bench *b, const pe_turns *turns, int64_t position,
+                       const int64_t *ids, int64_t rows, int64_t stride, double factor,
+                       int turn)
 {
     static float cos_want[MAX_ROWS * MAX_STRIDE], sin_want[MAX_ROWS * MAX_STRIDE];
     const place_kind kind = (place_kind)(turn % 3);
@@ -56,11 +59,19 @@ static void check_call(bench *b, const pe_turns *turns, int64_t position, int64_
     float *sine = strip_place(&b->sine, size, kind, 60 - offset);
     strip_mark(&b->cosine);
     strip_mark(&b->sine);
-    say_case("%s table, n %lld, %lld rows from %lld, stride %lld", b->kernels->name,
-             (long long)n, (long long)rows, (long long)position, (long long)stride);
-    pe_angle_rows(b->kernels, turns, position, rows, &full, cosine, sine, stride);
-    pe_angle_rows(&pe_kernels_scalar, turns, position, rows, &full, cos_want, sin_want,
-                  stride);
+    say_case("%s table, n %lld, %lld rows %s %lld, stride %lld", b->kernels->name,
+             (long long)n, (long long)rows, ids != NULL ? "at" : "from",
+             (long long)(ids != NULL ? ids[0] : position), (long long)stride);
+    if (ids != NULL)
+        pe_angle_rows_at(b->kernels, turns, ids, rows, &full, cosine, sine, stride);
+    else
+        pe_angle_rows(b->kernels, turns, position, rows, &full, cosine, sine, stride);
+    for (int64_t row = 0; row < rows; row++) {
+        const uint64_t next = (uint64_t)position + (uint64_t)row;
+        pe_angle_rows(&pe_kernels_scalar, turns, ids != NULL ? ids[row] : (int64_t)next,
+                      1, &full, cos_want + row * stride, sin_want + row * stride,
+                      stride);
+    }
     for (int which = 0; which < 2; which++) {
         strip *s = which ? &b->sine : &b->cosine;
         const float *got = which ? sine : cosine, *want = which ? sin_want : cos_want;
@@ -74,7 +85,7 @@ static void check_call(bench *b, const pe_turns *turns, int64_t position, int64_
         if (!strip_kept(s))
             fail_case("a byte outside the rows changed");
     }
-    if (position > -4000 && position < 4000)
+    if (ids == NULL && position > -4000 && position < 4000)
         for (int64_t row = 0; row < rows; row++)
             for (int64_t i = 0; i < n; i++)
                 if (!near_libm(turns, i, position + row, factor,
@@ -82,6 +93,38 @@ static void check_call(bench *b, const pe_turns *turns, int64_t position, int64_
                     fail_case("pair %lld of row %lld is far from libm's", (long long)i,
                               (long long)row);
     b->calls++;
+}
+
+static int64_t position_for(test_rng *r, int turn)
+{
+    switch (turn % 8) {
+    case 0:
+        return 0;
+    case 1:
+        return -3; /* the run crosses 0 */
+    case 2:
+        return test_rng_int(r, -3000, 3000);
+    case 3:
+        return ((int64_t)1 << 32) - 2; /* the low word carries */
+    case 4:
+        return -((int64_t)1 << 32) - 2;
+    case 5:
+        return INT64_MAX - MAX_ROWS;
+    case 6:
+        return INT64_MIN;
+    default:
+        return test_rng_int(r, -((int64_t)1 << 40), (int64_t)1 << 40);
+    }
+}
+
+/* Positions of any size, in no order, with a run among them. */
+static void draw_ids(test_rng *r, int64_t *ids, int64_t rows)
+{
+    const int64_t run = test_rng_int(r, 0, rows), from = test_rng_int(r, 0, rows - run);
+    for (int64_t row = 0; row < rows; row++)
+        ids[row] = position_for(r, (int)test_rng_int(r, 0, 7));
+    for (int64_t row = from; row < from + run; row++)
+        ids[row] = ids[from] + (ids[from] <= INT64_MAX - MAX_ROWS ? row - from : 0);
 }
 
 /* Pairs that follow axes of their own: each entry must be that of a row at its position. */
@@ -121,28 +164,6 @@ static void check_axes(bench *b, const pe_turns *turns, test_rng *r, double fact
     b->calls++;
 }
 
-static int64_t position_for(test_rng *r, int turn)
-{
-    switch (turn % 8) {
-    case 0:
-        return 0;
-    case 1:
-        return -3; /* the run crosses 0 */
-    case 2:
-        return test_rng_int(r, -3000, 3000);
-    case 3:
-        return ((int64_t)1 << 32) - 2; /* the low word carries */
-    case 4:
-        return -((int64_t)1 << 32) - 2;
-    case 5:
-        return INT64_MAX - MAX_ROWS;
-    case 6:
-        return INT64_MIN;
-    default:
-        return test_rng_int(r, -((int64_t)1 << 40), (int64_t)1 << 40);
-    }
-}
-
 int64_t check_table(const pe_kernels *kernels, test_rng *r)
 {
     static const double thetas[] = {10000, 500000, 0};
@@ -151,7 +172,9 @@ int64_t check_table(const pe_kernels *kernels, test_rng *r)
                .cosine = strip_new(STRIP),
                .sine = strip_new(STRIP),
                .hi = strip_new(MAX_N * sizeof(uint64_t)),
-               .lo = strip_new(MAX_N * sizeof(uint64_t))};
+               .lo = strip_new(MAX_N * sizeof(uint64_t)),
+               .head = strip_new(MAX_N * sizeof(double)),
+               .tail = strip_new(MAX_N * sizeof(double))};
     for (int64_t n = 1; n <= MAX_N; n++)
         for (int turn = 0; turn < 24; turn++) {
             const size_t size = (size_t)n * sizeof(uint64_t);
@@ -159,16 +182,26 @@ int64_t check_table(const pe_kernels *kernels, test_rng *r)
             pe_turns turns = {.n = n,
                               .hi = strip_place(&b.hi, size, kind, 0),
                               .lo = strip_place(&b.lo, size, kind, 0),
+                              .head = strip_place(&b.head, size, kind, 0),
+                              .tail = strip_place(&b.tail, size, kind, 0),
                               .exact = b.exact};
             set_turns(&turns, thetas[turn % 3], r);
-            check_call(&b, &turns, position_for(r, turn), 1 + (turn + n) % MAX_ROWS,
-                       n + (turn % 4 ? test_rng_int(r, 0, 7) : 0), factors[turn % 3],
-                       turn);
+            const int64_t room = STRIP / 4 / (n + 7) - 1;
+            const int64_t most = room < MAX_ROWS ? room : MAX_ROWS;
+            const int64_t rows = test_rng_int(r, 1, test_rng_int(r, 0, 3) ? 4 : most);
+            const int64_t stride = n + (turn % 4 ? test_rng_int(r, 0, 7) : 0);
+            int64_t ids[MAX_ROWS];
+            draw_ids(r, ids, rows);
+            check_call(&b, &turns, position_for(r, turn), NULL, rows, stride,
+                       factors[turn % 3], turn);
+            check_call(&b, &turns, 0, ids, rows, stride, factors[turn % 3], turn);
             check_axes(&b, &turns, r, factors[turn % 3], turn);
         }
     strip_free(&b.cosine);
     strip_free(&b.sine);
     strip_free(&b.hi);
     strip_free(&b.lo);
+    strip_free(&b.head);
+    strip_free(&b.tail);
     return b.calls;
 }
