@@ -139,8 +139,9 @@ const cli_verb cli_verb_lab_inspect = {
         "Prints the configuration of the run, how far it came, and every parameter:\n"
         "its shape, and the root mean square of its values and of AdamW's first and\n"
         "second moments of them.  CKPT is a checkpoint, or the folder of a run.",
-    .examples = "posenc lab inspect lab/rope-seed0\n"
-                "posenc lab inspect lab/rope-seed0/checkpoint.safetensors --json",
+    .examples = "posenc lab train --method sin --copy 4 --steps 5 -o few\n"
+                "posenc lab inspect few/sin-seed0\n"
+                "posenc lab inspect few/sin-seed0/checkpoint.safetensors --json",
     .options = options,
     .num_options = CLI_COUNT(options),
     .num_operands = 1,

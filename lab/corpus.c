@@ -78,6 +78,44 @@ static int64_t chunk_size_of(int64_t size)
     return chunk >= SMALLEST_CHUNK ? chunk : 0;
 }
 
+/* Bytes of a UTF-8 character; 0: none begins there. */
+static size_t character_at(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    const size_t length = *c < 0x80                 ? 1
+                          : *c >= 0xc2 && *c < 0xe0 ? 2
+                          : *c >= 0xe0 && *c < 0xf0 ? 3
+                          : *c >= 0xf0 && *c < 0xf5 ? 4
+                                                    : 0;
+    for (size_t i = 1; i < length; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    /* Overlong forms, surrogates, and what lies past the last plane. */
+    if ((*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f) ||
+        (*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+/* As much of a name as fits, as text that JSON takes: what is no character is '?'. */
+static void copy_name(char *out, size_t size, const char *name)
+{
+    size_t used = 0;
+    while (*name != '\0') {
+        const size_t length = character_at(name), step = length > 0 ? length : 1;
+        const int is_text = length > 0 && (unsigned char)*name >= 0x20 && *name != 0x7f;
+        if (used + step >= size)
+            break;
+        if (is_text)
+            memcpy(out + used, name, length);
+        else
+            out[used] = '?';
+        used += step;
+        name += step;
+    }
+    out[used] = '\0';
+}
+
 pe_status lab_corpus_split(lab_corpus *out, const lab_bytes *bytes, const char *name,
                            pe_error *error)
 {
@@ -104,7 +142,7 @@ pe_status lab_corpus_split(lab_corpus *out, const lab_bytes *bytes, const char *
         memcpy(*to, bytes->data + i * chunk, (size_t)chunk);
         *to += chunk;
     }
-    (void)snprintf(corpus.name, sizeof corpus.name, "%s", name);
+    copy_name(corpus.name, sizeof corpus.name, name);
     lab_sha256(bytes->data, bytes->size, corpus.sha256);
     *out = corpus;
     return PE_OK;

@@ -113,6 +113,31 @@ static void chunks_are_divided_by_the_rule(void **state)
     }
 }
 
+/* Names are text, cut where a character ends: they go into JSON. */
+static void names_are_text(void **state)
+{
+    static const struct {
+        const char *name, *expected;
+    } cases[] = {
+        {"창세기.txt", "창세기.txt"},
+        {"a\xff\x62", "a?b"},
+        {"tab\there\x7f", "tab?here?"},
+        {"\xc0\xaf\xed\xa0\x80.", "?????."},
+        {"\xe2\x82", "??"},
+        {"가가가가가가가가가가가가가가가가가가가가가가", /* 22 of three bytes */
+         "가가가가가가가가가가가가가가가가가가가가가"}};
+    uint8_t *text = make_text(9 * 1024);
+    (void)state;
+    for (size_t i = 0; i < LAB_COUNT(cases); i++) {
+        const lab_bytes bytes = {text, 9 * 1024};
+        lab_corpus corpus;
+        assert_int_equal(lab_corpus_split(&corpus, &bytes, cases[i].name, NULL), PE_OK);
+        assert_string_equal(corpus.name, cases[i].expected);
+        lab_corpus_release(&corpus);
+    }
+    free(text);
+}
+
 static void short_and_absent_texts_are_refused(void **state)
 {
     char path[128];
@@ -314,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hashes_are_sha256),
         cmocka_unit_test(chunks_are_divided_by_the_rule),
+        cmocka_unit_test(names_are_text),
         cmocka_unit_test(short_and_absent_texts_are_refused),
         cmocka_unit_test(the_king_james_text_is_the_known_one),
         cmocka_unit_test(verses_lose_their_references_only),
