@@ -7,7 +7,6 @@
 #include "names.h"
 #include "options.h"
 #include "progress.h"
-#include "stop.h"
 
 #include "lab/matmul.h"
 
@@ -153,16 +152,6 @@ static int tells(const reading *r)
     return lab_mode_tells(&r->spec.mode, &r->state->config, r->spec.multiple);
 }
 
-/* A signal that training watches for ends the command between two readings. */
-static void stop_if_wanted(cli_progress *progress)
-{
-    if (!cli_stop_wanted())
-        return;
-    cli_progress_end(progress);
-    cli_note("stopped before the last reading; to go on: the same command");
-    cli_stop_now();
-}
-
 static int measure_all(reading *r, cli_progress *progress)
 {
     const cli_lab_plan *plan = r->plan;
@@ -178,7 +167,6 @@ static int measure_all(reading *r, cli_progress *progress)
             if (status == CLI_DONE && slides && tells(r))
                 status = read_once(r, 1);
             cli_progress_add(progress, plan->multiples[k]);
-            stop_if_wanted(progress);
         }
     return status;
 }
