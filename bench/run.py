@@ -99,6 +99,8 @@ def add_peers(args, result):
             result["notes"].append(
                 f"{line['peer']}: {line['row']} differs from ours by {line['wrong']:.2g}, "
                 f"more than {line['bound']:.2g}; not compared")
+        elif "goals" in line:
+            result["goals"] += line["goals"]
         elif line["row"] in rows:
             rows[line["row"]]["vs"][line["peer"]] = line["ratio"]
             set_goal(result, f"{line['row']} vs {line['peer']}", line["ratio"])
