@@ -112,7 +112,8 @@ typedef struct pe_attention_grads {
 } pe_attention_grads;
 
 /* args as forward was called, with out and lse as it left them.  Linear memory (dk once
- * more for each far rule); one thread does one kv head of one document. */
+ * more for each far rule); one thread does one kv head of one document.  NaN in q, k, v
+ * or dout reaches the gradients of those that see it, and no other. */
 PE_API pe_status pe_attention_backward(const pe_attention *plan,
                                        const pe_attention_args *args,
                                        const pe_attention_grads *grads, void *workspace,

@@ -14,14 +14,6 @@
 #include <math.h>
 #include <string.h>
 
-static int all_finite(const float *x, int64_t n)
-{
-    uint32_t bad = 0;
-    for (int64_t i = 0; i < n; i++)
-        bad |= ((pe_f32_bits(x[i]) & 0x7f800000u) + 0x00800000u) & 0x80000000u;
-    return bad == 0;
-}
-
 /* -------------------------------------------------------------------- fetching --- */
 
 int64_t pe_tile_key_token(const pe_tile *tile, int64_t j)
@@ -107,15 +99,19 @@ static const float *key_panel(pe_tile *tile, int variant)
     if (!is_tagged(&tile->key_tags[index], tile)) {
         tile->slot_absent[slot] = load_keys(tile, variant, rows);
         plan->kernels->transpose(rows, plan->k_pad, plan->k_pad, panel);
+        if (tile->call->backward)
+            tile->slot_keys_finite[index] =
+                (unsigned char)pe_all_finite(rows, plan->k_pad * PE_KEY_BLOCK);
         tile->key_tags[index] = tag_of(tile);
     }
     tile->absent = tile->slot_absent[slot];
     return panel;
 }
 
-const float *pe_tile_key_rows(const pe_tile *tile, int variant)
+const float *pe_tile_key_rows(const pe_tile *tile, int variant, int *finite)
 {
     const int64_t index = slot_of(tile) * tile->call->variants + variant;
+    *finite = tile->slot_keys_finite[index];
     return tile->slot_key_rows + index * tile->call->plan->k_pad * PE_KEY_BLOCK;
 }
 
@@ -128,7 +124,7 @@ static void fetch_value_panel(pe_tile *tile)
         tile->call->backward ? tile->slot_value_columns + slot * size : NULL;
     if (!is_tagged(&tile->value_tags[slot], tile)) {
         tile->slot_value_absent[slot] = load_values(tile, panel);
-        tile->slot_finite[slot] = (unsigned char)all_finite(panel, size);
+        tile->slot_finite[slot] = (unsigned char)pe_all_finite(panel, size);
         if (columns != NULL)
             plan->kernels->transpose(panel, plan->v_pad, plan->v_pad, columns);
         tile->value_tags[slot] = tag_of(tile);
@@ -189,7 +185,8 @@ static void fetch_stream(pe_tile *tile)
     if (tile->masked || !point_at(tile, v, tile->lists[1], &tile->values)) {
         tile->absent |= load_values(tile, tile->raw_values);
         tile->values_type = PE_F32 - 1;
-        tile->values_finite = all_finite(tile->raw_values, PE_KEY_BLOCK * plan->v_pad);
+        tile->values_finite =
+            pe_all_finite(tile->raw_values, PE_KEY_BLOCK * plan->v_pad);
         tile->value_panel = tile->raw_values;
         tile->values = (pe_rows){NULL, tile->raw_values, plan->v_pad * size};
     }

@@ -95,10 +95,10 @@ static void add_sink(pe_tile *tile, int64_t r)
         tile->sum[r] = NAN;
         return;
     }
-    if (sink > max) { /* the sink becomes the maximum */
-        const double shrink = max > -INFINITY ? pe_exp2(max - sink) : 0;
-        tile->sum[r] = (float)((double)tile->sum[r] * shrink + 1);
+    if (sink > max) { /* the sink becomes the maximum, as the float that it is then */
         tile->max[r] = (float)sink;
+        const double shrink = max > -INFINITY ? pe_exp2(max - (double)tile->max[r]) : 0;
+        tile->sum[r] = (float)((double)tile->sum[r] * shrink + 1);
         call->plan->kernels->scale(tile->out + r * call->plan->v_pad, (float)shrink,
                                    call->plan->v_pad);
     } else {

@@ -68,9 +68,12 @@ static void load_tile(pe_tile *tile, const pe_gradient_call *g)
     memset(tile->delta + tile->rows, 0, (size_t)padding * sizeof(float));
     for (int64_t r = tile->rows; r < tile->padded_rows; r++)
         tile->max[r] = INFINITY; /* weights of padding are 0 */
-    for (int v = 0; v < tile->call->variants; v++)
+    tile->rows_finite = pe_all_finite(tile->dout, tile->rows * plan->v_pad);
+    for (int v = 0; v < tile->call->variants; v++) {
         memset(tile->dq[v], 0,
                (size_t)(tile->padded_rows * plan->k_pad) * sizeof(float));
+        tile->rows_finite &= pe_all_finite(tile->q[v], tile->rows * plan->k_pad);
+    }
 }
 
 /* ------------------------------------------------------- parameters of the scores --- */
@@ -124,6 +127,25 @@ static void add_score_gradients(const pe_tile *tile, const pe_gradient_call *g,
 
 /* --------------------------------------------------------------------- one block --- */
 
+/* c[rows][cols] += a b, as the multiply kernel does it.  Unless b is finite, a 0 in a is
+ * no product: a vector that is no number reaches those that see it, and no other. */
+static void add_product(const pe_attention *plan, int finite, int64_t rows,
+                        int64_t cols, int64_t depth, const float *a, int64_t a_row,
+                        int64_t a_col, const float *b, float *c)
+{
+    if (finite) {
+        plan->kernels->multiply(rows, cols, depth, a, a_row, a_col, b, cols, c, cols,
+                                1);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < depth; k++) {
+            const float x = a[i * a_row + k * a_col];
+            for (int64_t j = 0; x != 0 && j < cols; j++)
+                c[i * cols + j] += x * b[k * cols + j];
+        }
+}
+
 /* s_far = the gradients of those scores that a variant made, 0 elsewhere. */
 static const float *own_gradients(const pe_tile *tile, int variant)
 {
@@ -152,14 +174,15 @@ static void add_dot_gradients(const pe_tile *tile, const pe_gradient_call *g,
         return;
     const float *ds = begin * PE_KEY_BLOCK +
                       (share == PE_SHARE_ALL ? tile->ds : own_gradients(tile, variant));
+    int finite;
+    const float *keys = pe_tile_key_rows(tile, variant, &finite);
     if (g->grads.dk != NULL)
-        plan->kernels->multiply(PE_KEY_BLOCK, pad, rows, ds, 1, PE_KEY_BLOCK,
-                                tile->q[variant] + begin * pad, pad,
-                                tile->dk[variant] + tile->key * pad, pad, 1);
+        add_product(plan, tile->rows_finite, PE_KEY_BLOCK, pad, rows, ds, 1,
+                    PE_KEY_BLOCK, tile->q[variant] + begin * pad,
+                    tile->dk[variant] + tile->key * pad);
     if (g->grads.dq != NULL)
-        plan->kernels->multiply(rows, pad, PE_KEY_BLOCK, ds, PE_KEY_BLOCK, 1,
-                                pe_tile_key_rows(tile, variant), pad,
-                                tile->dq[variant] + begin * pad, pad, 1);
+        add_product(plan, finite, rows, pad, PE_KEY_BLOCK, ds, PE_KEY_BLOCK, 1, keys,
+                    tile->dq[variant] + begin * pad);
 }
 
 static void block_gradients(pe_tile *tile, const pe_gradient_call *g, int64_t document)
@@ -184,8 +207,8 @@ static void block_gradients(pe_tile *tile, const pe_gradient_call *g, int64_t do
     if (plan->spec.softcap > 0)
         k->times(ds, tile->cap_slopes, rows * PE_KEY_BLOCK);
     if (g->grads.dv != NULL)
-        k->multiply(PE_KEY_BLOCK, plan->v_pad, rows, s, 1, PE_KEY_BLOCK, dout,
-                    plan->v_pad, tile->dv + tile->key * plan->v_pad, plan->v_pad, 1);
+        add_product(plan, tile->rows_finite, PE_KEY_BLOCK, plan->v_pad, rows, s, 1,
+                    PE_KEY_BLOCK, dout, tile->dv + tile->key * plan->v_pad);
     for (int v = 0; v < tile->call->variants; v++)
         add_dot_gradients(tile, g, v);
 }
@@ -270,7 +293,7 @@ static double sink_weight(double sink, double lse)
         return 0;
     if (isnan(sink) || isnan(lse))
         return NAN;
-    return sink == lse ? 1 : pe_exp2(sink - lse);
+    return sink < lse ? pe_exp2(sink - lse) : 1; /* lse was rounded */
 }
 
 static void add_sink_gradients(const pe_tile *tile, int64_t document)

@@ -29,8 +29,10 @@ static double steepest_group(const pe_attention *plan)
     double steepest = 0;
     for (int64_t kv = 0; kv < plan->spec.num_kv_heads; kv++) {
         double least = INFINITY;
-        for (int64_t h = kv * plan->group; h < (kv + 1) * plan->group; h++)
-            least = fmin(least, fabs((double)bias->slopes[bias->head_start + h]));
+        for (int64_t h = kv * plan->group; h < (kv + 1) * plan->group; h++) {
+            const double slope = fabs((double)bias->slopes[bias->head_start + h]);
+            least = slope < least ? slope : least;
+        }
         steepest = least > steepest ? least : steepest;
     }
     return steepest * fabs(bias->scale) * PE_LOG2E;

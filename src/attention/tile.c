@@ -29,6 +29,7 @@ static void place_gradients(pe_tile *tile, const pe_call *call, pe_scratch *scra
     tile->dv = pe_scratch_take(scratch, blocks * plan->v_pad, f * PE_KEY_BLOCK);
     tile->slot_key_rows = pe_scratch_take(scratch, slots * call->variants * plan->k_pad,
                                           f * PE_KEY_BLOCK);
+    tile->slot_keys_finite = pe_scratch_take(scratch, slots * call->variants, 1);
     tile->slot_value_columns =
         pe_scratch_take(scratch, slots * plan->v_pad, f * PE_KEY_BLOCK);
 }

@@ -59,6 +59,7 @@ typedef struct {
     float *dq[PE_MAX_VARIANTS]; /* [tile_rows][k_pad] */
     float *ds, *cap_slopes;     /* [tile_rows][PE_KEY_BLOCK] */
     float *delta;               /* [tile_rows]: dout . out */
+    int rows_finite;            /* q and dout are */
     float *dk[PE_MAX_VARIANTS]; /* [keys of a document, whole blocks][k_pad] */
     float *dv;                  /* the same, [v_pad] */
     const float *value_columns; /* of the block: [v_pad][PE_KEY_BLOCK] */
@@ -66,7 +67,7 @@ typedef struct {
     /* Packed blocks, by first key modulo num_slots. */
     pe_slot_tag *key_tags, *value_tags;
     uint64_t *slot_absent, *slot_value_absent;
-    unsigned char *slot_finite;
+    unsigned char *slot_finite, *slot_keys_finite; /* the latter for gradients */
     float *slot_key_rows;      /* gradients: [slots][variants][PE_KEY_BLOCK][k_pad] */
     float *slot_value_columns; /* gradients */
     float *key_panels,
@@ -119,8 +120,8 @@ typedef enum { PE_SHARE_NONE, PE_SHARE_SOME, PE_SHARE_ALL } pe_share;
 pe_share pe_tile_share(const pe_tile *tile, int variant);
 
 /* Gradients: the block's keys as a variant turns them, [PE_KEY_BLOCK][k_pad], once it
- * has been scored. */
-const float *pe_tile_key_rows(const pe_tile *tile, int variant);
+ * has been scored; finite: all of them are. */
+const float *pe_tile_key_rows(const pe_tile *tile, int variant, int *finite);
 
 /* extra = what the softmax loop does not compute itself, in log2 units. */
 void pe_tile_fill_extra(pe_tile *tile);

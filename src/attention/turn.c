@@ -5,6 +5,7 @@
 #include "attention/turn.h"
 
 #include "base/at.h"
+#include "base/dtype.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,6 +21,14 @@ pe_turning pe_turn_make(const pe_rope *rope, const pe_positions *at, int64_t b,
     if (rope->pairs.reversed)
         turning.row = pe_row_negate(turning.row, rope->turns.n, buffer);
     return turning;
+}
+
+int pe_all_finite(const float *x, int64_t n)
+{
+    uint32_t bad = 0;
+    for (int64_t i = 0; i < n; i++)
+        bad |= ((pe_f32_bits(x[i]) & 0x7f800000u) + 0x00800000u) & 0x80000000u;
+    return bad == 0;
 }
 
 double pe_length(const float *x, int64_t n)

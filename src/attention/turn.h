@@ -26,6 +26,9 @@ void pe_turn_load(const pe_attention *plan, const pe_tensor *x, int64_t element,
 /* The gradient on its way out: y = A^T x where A is the rotation; x is not y. */
 void pe_turn_back(const pe_turning *turning, int64_t dim, const float *x, float *y);
 
+/* 1: neither NaN nor infinity among them. */
+int pe_all_finite(const float *x, int64_t n);
+
 /* sqrt of the sum of squares within 2^-40 of itself; not a number: NaN or infinity. */
 double pe_length(const float *x, int64_t n);
 

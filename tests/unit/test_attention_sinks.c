@@ -112,6 +112,38 @@ static void test_probabilities(void **state)
     attention_problem_free(&p);
 }
 
+/* So far out that a float is thousands wide, weights and their sum still agree. */
+static void test_far_out(void **state)
+{
+    (void)state;
+    enum { N = 77 };
+    static float all[HEADS * N * N];
+    static const float sinks[HEADS] = {0.5f, 1e7f, -1e7f, 0, 3e9f, -3e9f, 1, 2};
+    for (int64_t far = 1000; far < (int64_t)1 << 50; far *= 7)
+        for (int side = -1; side <= 1; side += 2) {
+            test_rng r = {34};
+            attention_problem p;
+            pe_tensor scores;
+            pe_bias *bias = attention_problem_alibi(HEADS, PE_BIAS_KEY_ONLY, 1);
+            attention_problem_init(&p, &r, N, N, HEADS, KV_HEADS, DIM);
+            pe_tensor_bhsd(&scores, PE_F32, all, 1, HEADS, N, N);
+            p.spec.bias[0] = bias;
+            p.spec.visible = (pe_visibility){.mask = PE_MASK_NONE, .window = 63};
+            p.q_at.start = side * far;
+            p.args.scores = &scores;
+            p.args.sinks = sinks;
+            attention_problem_run(&p, NULL);
+            for (int64_t i = 0; i < HEADS * N; i++) {
+                double sum = 0;
+                for (int64_t j = 0; j < N; j++)
+                    sum += (double)all[i * N + j];
+                assert_true(sum <= 1 + 1e-5);
+            }
+            pe_bias_destroy(bias);
+            attention_problem_free(&p);
+        }
+}
+
 static void backward(attention_problem *p, const float *sinks, float *dq, float *dk,
                      float *dv, float *dsinks)
 {
@@ -180,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forward),
         cmocka_unit_test(test_probabilities),
+        cmocka_unit_test(test_far_out),
         cmocka_unit_test(test_gradients),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
