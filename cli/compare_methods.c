@@ -6,6 +6,8 @@
  * plainest; models add them to the input before q and k are made of it. */
 #include "compare_methods.h"
 
+#include "posenc/env.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +20,9 @@ const char *const cmp_places[CMP_METHODS] = {
     "a trained row for each position, added to q and k",
     "q and k turned by position times a frequency for each pair",
     "slope * distance taken off every score"};
+
+/* The reference kernels, so that the digits do not depend on the machine. */
+static const pe_env reference = {.struct_size = sizeof reference, .isa = PE_ISA_SCALAR};
 
 typedef struct plans {
     pe_absolute *absolute;
@@ -54,13 +59,13 @@ static pe_status create(const cmp_problem *p, int method, pe_mask mask, plans *o
     const pe_learned_spec learned = {.struct_size = sizeof learned, .weight = &table};
     pe_status status = PE_OK;
     if (method == CMP_SINUSOIDAL)
-        status = pe_sinusoidal_create(&out->absolute, &sinusoidal, NULL, error);
+        status = pe_sinusoidal_create(&out->absolute, &sinusoidal, &reference, error);
     else if (method == CMP_LEARNED)
-        status = pe_learned_create(&out->absolute, &learned, NULL, error);
+        status = pe_learned_create(&out->absolute, &learned, &reference, error);
     else if (method == CMP_ROPE)
-        status = pe_rope_create(&out->rope, &rope, NULL, error);
+        status = pe_rope_create(&out->rope, &rope, &reference, error);
     else if (method == CMP_ALIBI)
-        status = pe_bias_create(&out->bias, &alibi, NULL, error);
+        status = pe_bias_create(&out->bias, &alibi, &reference, error);
     if (status != PE_OK)
         return status;
     const pe_attention_spec spec = {.struct_size = sizeof spec,
@@ -71,7 +76,7 @@ static pe_status create(const cmp_problem *p, int method, pe_mask mask, plans *o
                                     .q_rope = out->rope,
                                     .k_rope = out->rope,
                                     .bias = {out->bias}};
-    return pe_attention_create(&out->attention, &spec, NULL, error);
+    return pe_attention_create(&out->attention, &spec, &reference, error);
 }
 
 /* y = x with the encoding added to every head. */
