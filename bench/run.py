@@ -74,14 +74,14 @@ def peer_lines(args):
         command = [python(args), script, "--lib", f"{args.build}/lib/libbench_peers.so"]
         if args.quick:
             command.append("--quick")
-        if name == "ggml" and args.ggml:
+        if name.endswith("ggml") and args.ggml:
             command += ["--ggml", args.ggml]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True)
         yield from (json.loads(line) for line in done.stdout.splitlines())
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            yield {"peer": name, "missing": f"it stopped: {last}"}
+            yield {"peer": name.replace("_", " "), "missing": f"it stopped: {last}"}
 
 
 def set_goal(result, name, got):

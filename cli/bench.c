@@ -82,7 +82,8 @@ const cli_verb cli_verb_bench = {
     .about =
         "Measures rotation, tables, stores into a cache, softmax with ALiBi, and\n"
         "attention.  Every row takes turns with its limit: scaling the same bytes in\n"
-        "place, for attention as many multiply-adds, or reading the cache.\n"
+        "place, for attention as many multiply-adds, or reading the cache, whose\n"
+        "layout is (heads, tokens, 128) unless a row says by-token.\n"
         "\n"
         "naive is the published shape of ggml's rope: a scalar table per tensor with\n"
         "sinf and cosf, then one pair after the other.  convert is scaling in place "

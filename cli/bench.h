@@ -66,7 +66,9 @@ bench_row *bench_measure(bench *b, const char *id, double bytes, double flops,
                          const bench_side *sides, int num_sides);
 /* Adds a goal for "row vs side", read from the rows measured so far. */
 void bench_goal_at_least(bench *b, const char *row, const char *side, double goal);
+/* Likewise for a number that no row has; got 0: not measured. */
 void bench_goal_at_most(bench *b, const char *id, double got, double goal);
+void bench_goal_above(bench *b, const char *id, double got, double goal);
 const bench_row *bench_find(const bench *b, const char *id);
 double bench_ratio(const bench *b, const char *row, const char *side); /* 0: none */
 
@@ -83,6 +85,7 @@ void bench_uses(bench *b);      /* store to a cache, instruction sets, threads *
 void bench_tables(bench *b);    /* rows of cosines and sines */
 void bench_bias(bench *b);      /* softmax with ALiBi */
 void bench_attention(bench *b); /* prefill, decode, gradients, blocks left out */
+void bench_growth(bench *b);    /* part of it */
 void bench_peer_goals(bench *b);
 
 int bench_print_text(const bench *b);

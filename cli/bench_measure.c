@@ -10,7 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { MAX_ROUNDS = 2000, MIN_ROUNDS = 5 };
+enum { MAX_ROUNDS = 2000, MIN_ROUNDS = 5, MIN_QUICK_ROUNDS = 3 };
+
+#define LONG_NS 5e9 /* a side that takes longer is run once in all */
 
 const char *const bench_dtype_names[] = {"f32", "f16", "bf16"};
 const pe_dtype bench_dtypes[] = {PE_F32, PE_F16, PE_BF16};
@@ -30,11 +32,13 @@ static double time_of(const bench_side *side, clockid_t clock, int64_t times)
     return (now_ns(clock) - start) / (double)times;
 }
 
-/* Repetitions that fill a sample; the first run warms caches and is not counted. */
-static int64_t calibrate(const bench_side *side, clockid_t clock, double sample_ns)
+/* Repetitions that fill a sample; the first run warms caches and is not counted, unless
+ * it is so long that it says enough: *first_ns. */
+static int64_t calibrate(const bench_side *side, clockid_t clock, double sample_ns,
+                         double *first_ns)
 {
     int64_t times = 1;
-    double ns = time_of(side, clock, 1);
+    double ns = *first_ns = time_of(side, clock, 1);
     if (ns > 4 * sample_ns)
         return 1;
     for (; (ns = time_of(side, clock, times) * (double)times) < sample_ns / 4;
@@ -125,12 +129,16 @@ bench_row *bench_measure(bench *b, const char *id, double bytes, double flops,
     row->bytes = bytes;
     row->flops = flops;
     row->working_set = working_set;
-    for (int s = 0; s < num_sides; s++)
-        repeats[s] = calibrate(&sides[s], clock, sample_ns);
+    int rounds = 0, least = b->quick ? MIN_QUICK_ROUNDS : MIN_ROUNDS;
+    for (int s = 0; s < num_sides; s++) {
+        repeats[s] = calibrate(&sides[s], clock, sample_ns, &times[s][0]);
+        if (times[s][0] > LONG_NS)
+            rounds = least = 1;
+    }
     const double start = now_ns(CLOCK_MONOTONIC);
-    int rounds = 0;
     while (rounds < MAX_ROUNDS &&
-           (rounds < MIN_ROUNDS || now_ns(CLOCK_MONOTONIC) - start < budget_ns)) {
+           (rounds < least ||
+            (least > 1 && now_ns(CLOCK_MONOTONIC) - start < budget_ns))) {
         for (int s = 0; s < num_sides; s++)
             times[s][rounds] = time_of(&sides[s], clock, repeats[s]);
         rounds++;
@@ -176,6 +184,14 @@ void bench_goal_at_least(bench *b, const char *row, const char *side, double goa
         return;
     bench_goal *g = new_goal(b, goal, bench_ratio(b, row, side));
     (void)snprintf(g->id, sizeof g->id, "%s vs %s", row, side);
+}
+
+void bench_goal_above(bench *b, const char *id, double got, double goal)
+{
+    if (b->num_goals == CLI_COUNT(b->goals) || (b->only && got <= 0))
+        return;
+    bench_goal *g = new_goal(b, goal, got);
+    (void)snprintf(g->id, sizeof g->id, "%s", id);
 }
 
 void bench_goal_at_most(bench *b, const char *id, double got, double goal)

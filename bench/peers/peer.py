@@ -35,28 +35,56 @@ def missing(name, reason):
     sys.exit(0)
 
 
-class Ours:
+class Rounds:
+    """What compare() needs of our side: ns(times), close()."""
+
+    def close(self):
+        self.destroy(self.handle)
+
+    def ns(self, times):
+        return self.run(self.handle, times)
+
+
+class Ours(Rounds):
     """posenc's rotation of q and k into q_out and k_out, all given by address."""
 
     def __init__(self, path, dtype, pairing, tokens, tabulated, q, q_out, k, k_out):
-        self.lib = ctypes.CDLL(path)
-        create, run = self.lib.peer_rope_create, self.lib.peer_rope_run
-        create.restype, run.restype = ctypes.c_void_p, ctypes.c_double
+        lib = ctypes.CDLL(path)
+        create, self.run, self.destroy = (lib.peer_rope_create, lib.peer_rope_run,
+                                          lib.peer_rope_destroy)
+        create.restype, self.run.restype = ctypes.c_void_p, ctypes.c_double
         create.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64,
                            ctypes.c_int64, ctypes.c_int32, ctypes.c_int,
                            ctypes.c_int64] + 4 * [ctypes.c_void_p]
-        run.argtypes = [ctypes.c_void_p, ctypes.c_int64]
-        self.lib.peer_rope_destroy.argtypes = [ctypes.c_void_p]
+        self.run.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+        self.destroy.argtypes = [ctypes.c_void_p]
         self.handle = create(dtype, pairing, tokens, Q_HEADS, K_HEADS, HEAD_DIM,
                              tabulated, START, q, q_out, k, k_out)
         if not self.handle:
             raise ValueError("posenc refused the rotation")
 
-    def ns(self, times):
-        return self.lib.peer_rope_run(self.handle, times)
 
-    def close(self):
-        self.lib.peer_rope_destroy(self.handle)
+class OurAttention(Rounds):
+    """posenc's causal attention over arrays, which it keeps: q, k, v, out."""
+
+    def __init__(self, path, dtype, tokens, by_token, has_alibi, arrays):
+        lib = ctypes.CDLL(path)
+        create, self.run, self.destroy = (
+            lib.peer_attention_create, lib.peer_attention_run,
+            lib.peer_attention_destroy)
+        create.restype, self.run.restype = ctypes.c_void_p, ctypes.c_double
+        create.argtypes = [ctypes.c_int, ctypes.c_int64, ctypes.c_int64,
+                           ctypes.c_int32, ctypes.c_int32, ctypes.c_int32,
+                           ctypes.c_int, ctypes.c_int] + 4 * [ctypes.c_void_p]
+        self.run.argtypes = [ctypes.c_void_p, ctypes.c_int64]
+        self.destroy.argtypes = [ctypes.c_void_p]
+        self.arrays = arrays
+        self.handle = create(dtype, tokens, tokens, Q_HEADS, K_HEADS, HEAD_DIM,
+                             by_token, has_alibi, *(x.ctypes.data for x in arrays))
+        if not self.handle:
+            raise ValueError("posenc refused the attention")
+        if self.ns(1) < 0:
+            raise ValueError("posenc failed")
 
 
 def ns_of(run, times):
@@ -80,7 +108,8 @@ def compare(name, row, ours, run, args, per_run=1):
     theirs_times = repeats(ns_of(run, 1))
     ratios, theirs = [], []
     end = time.monotonic() + args.seconds
-    while len(ratios) < 5 or (time.monotonic() < end and len(ratios) < 2000):
+    least = 3 if args.quick else 5
+    while len(ratios) < least or (time.monotonic() < end and len(ratios) < 2000):
         mine = ours.ns(ours_times)
         theirs.append(ns_of(run, theirs_times) / per_run)
         ratios.append(theirs[-1] / mine)
@@ -120,4 +149,33 @@ def q_and_k(numpy, dtype, tokens):
         x[:] = values
         result += [x, aligned(numpy, values)]
         result[-1][:] = 0  # its pages are there
+    return result
+
+
+ATTENTION_TOKENS = 2048
+
+
+def attention_arrays(numpy, dtype, by_token):
+    """q, k, v of random numbers and room for a result, one batch."""
+    rng = numpy.random.default_rng(6)
+    result = []
+    for heads, of in ((Q_HEADS, numpy.float32), (K_HEADS, dtype), (K_HEADS, dtype),
+                      (Q_HEADS, numpy.float32)):
+        shape = ((1, ATTENTION_TOKENS, heads, HEAD_DIM) if by_token
+                 else (1, heads, ATTENTION_TOKENS, HEAD_DIM))
+        values = rng.uniform(-1, 1, shape).astype(of)
+        result.append(aligned(numpy, values))
+        result[-1][:] = values
+    return result
+
+
+def alibi(numpy, hidden):
+    """The bias of every head as an array, (1, heads, tokens, tokens); keys that causal
+    attention does not see get hidden."""
+    slopes = 2.0 ** (-8 * (1 + numpy.arange(Q_HEADS)) / Q_HEADS)
+    at = numpy.arange(ATTENTION_TOKENS)
+    away = (at[:, None] - at).astype(numpy.float32)
+    result = numpy.empty((1, Q_HEADS) + away.shape, numpy.float32)
+    for head, slope in enumerate(slopes):
+        result[0, head] = numpy.where(away < 0, hidden, -slope * away)
     return result
