@@ -64,7 +64,7 @@ static lab_pass *make_pass(const lab_fixture *f, const char *mode, int64_t rows,
     return pass;
 }
 
-static void check_logits(const lab_fixture *f, const char *name, const char *mode,
+static void check_logits(lab_fixture *f, const char *name, const char *mode,
                          int64_t rows, int64_t tokens, int backward, pe_isa isa,
                          const char *method)
 {
@@ -127,7 +127,7 @@ static void long_logits_agree(void **state)
 }
 
 /* Loss and gradients of the fixture's rows; returns the mean loss. */
-static double differentiate(const lab_fixture *f, lab_pass *pass, float *grads)
+static double differentiate(lab_fixture *f, lab_pass *pass, float *grads)
 {
     uint8_t ids[ROWS * (LENGTH + 1)];
     float nll[COUNT];

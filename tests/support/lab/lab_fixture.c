@@ -12,10 +12,10 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-const void *lab_fixture_data(const lab_fixture *fixture, const char *name,
-                             int64_t count)
+const void *lab_fixture_data(lab_fixture *fixture, const char *name, int64_t count)
 {
     const pe_weight *weight = pe_checkpoint_find_weight(fixture->file, name);
     int64_t found = 1;
@@ -26,7 +26,11 @@ const void *lab_fixture_data(const lab_fixture *fixture, const char *name,
     if (found != count)
         fail_msg("%s has %lld elements, not %lld", name, (long long)found,
                  (long long)count);
-    return weight->data;
+    void *copy = malloc(weight->size);
+    assert_true(copy != NULL && fixture->num_copies < (int)LAB_COUNT(fixture->copies));
+    memcpy(copy, weight->data, weight->size);
+    fixture->copies[fixture->num_copies++] = copy;
+    return copy;
 }
 
 void lab_fixture_open(lab_fixture *out, const char *path, const char *method,
@@ -36,6 +40,7 @@ void lab_fixture_open(lab_fixture *out, const char *path, const char *method,
     lab_method number;
     lab_config filled = *config;
     assert_true(lab_method_find(method, &number));
+    out->num_copies = 0;
     lab_config_set_method(&filled, number);
     if (pe_checkpoint_load(&out->file, path, NULL, &error) != PE_OK ||
         lab_state_create(&out->state, &filled, &error) != PE_OK)
@@ -53,6 +58,8 @@ void lab_fixture_open(lab_fixture *out, const char *path, const char *method,
 
 void lab_fixture_close(lab_fixture *fixture)
 {
+    for (int i = 0; i < fixture->num_copies; i++)
+        free(fixture->copies[i]);
     lab_state_release(&fixture->state);
     pe_checkpoint_destroy(fixture->file);
 }
