@@ -4,7 +4,7 @@
  */
 #include "bias/scores.h"
 
-#include "base/tensor.h"
+#include "kernels/vectors.h"
 
 /* y = x + bias, the sum taken in double and rounded to float once. */
 static void work_rows(void *arg, int32_t worker, int64_t begin, int64_t end)
@@ -12,6 +12,7 @@ static void work_rows(void *arg, int32_t worker, int64_t begin, int64_t end)
     const pe_scores_job *job = arg;
     double k[PE_BIAS_CHUNK], value[PE_BIAS_CHUNK];
     float x[PE_BIAS_CHUNK];
+    const pe_kernels *kernels = pe_kernels_get(job->bias->env.isa);
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
         pe_scores_row row;
@@ -23,13 +24,13 @@ static void work_rows(void *arg, int32_t worker, int64_t begin, int64_t end)
             pe_scores_keys(job->k_at, row.b, j0, n, k);
             pe_bias_row(job->bias, row.head, row.q, k, n, value);
             if (job->x != NULL) {
-                pe_vector_load(job->x, row.x, j0, n, x);
+                pe_kernels_load(kernels, job->x, row.x, j0, n, x);
                 for (int64_t j = 0; j < n; j++)
                     value[j] += (double)x[j];
             }
             for (int64_t j = 0; j < n; j++)
                 x[j] = (float)value[j];
-            pe_vector_store(job->y, row.y, j0, n, x);
+            pe_kernels_store(kernels, job->y, row.y, j0, n, x);
         }
     }
 }

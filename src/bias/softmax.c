@@ -13,6 +13,7 @@
 #include "base/tensor.h"
 #include "bias/real.h"
 #include "kernels/attention_kernels.h"
+#include "kernels/vectors.h"
 
 #include <math.h>
 
@@ -36,7 +37,7 @@ static void logits(const pe_scores_job *job, const pe_scores_row *row, int64_t b
     float x[PE_BIAS_CHUNK];
     pe_scores_keys(job->k_at, row->b, begin, n, k);
     pe_bias_row(job->bias, row->head, row->q, k, n, s);
-    pe_vector_load(job->x, row->x, begin, n, x);
+    pe_kernels_load(pe_kernels_get(job->bias->env.isa), job->x, row->x, begin, n, x);
     for (int64_t j = 0; j < n; j++)
         s[j] = is_infinite(x[j]) ? (double)x[j] : s[j] + job->scale * (double)x[j];
     if (job->causal)
@@ -154,7 +155,7 @@ static void softmax_row(const pe_scores_job *job, const pe_scores_row *row)
         }
         for (int64_t j = 0; j < n; j++)
             y[j] = (float)(s[j] / sum);
-        pe_vector_store(job->y, row->y, j0, n, y);
+        pe_kernels_store(pe_kernels_get(job->bias->env.isa), job->y, row->y, j0, n, y);
     }
 }
 
@@ -169,7 +170,8 @@ static int64_t visible_keys(const pe_scores_job *job, double query, double first
 
 /* ALiBi over floats and consecutive keys: in float, a vector at a time.  Returns 0 for
  * rows that need the general way. */
-static int softmax_alibi_row(const pe_scores_job *job, const pe_scores_row *row)
+static int softmax_alibi_row(const pe_scores_job *job, const pe_scores_row *row,
+                             const float *next, pe_alibi_owed *owed)
 {
     const double log2_e = 1.4426950408889634, farthest = 0x1p24;
     const pe_attention_kernels *kernels = pe_attention_kernels_get(job->bias->env.isa);
@@ -193,24 +195,35 @@ static int softmax_alibi_row(const pe_scores_job *job, const pe_scores_row *row)
     /* Key-only grows towards the last key: a constant less, and nothing cancels. */
     const int key_only = bias->form == PE_BIAS_KEY_ONLY;
     const pe_alibi_row alibi = {.scale = (float)(job->scale * log2_e),
-                                .slope = (float)(slope * log2_e),
+                                .ratio = (float)(slope / job->scale),
                                 .query = key_only ? (float)(visible - 1) : (float)query,
                                 .distance = bias->form == PE_BIAS_BIDIRECTIONAL
                                                 ? PE_DISTANCE_SYMMETRIC
-                                                : PE_DISTANCE_CAUSAL};
+                                                : PE_DISTANCE_CAUSAL,
+                                .next = next};
     return kernels->alibi_softmax((const float *)x->data + row->x,
-                                  (float *)y->data + row->y, x->dim, visible, &alibi);
+                                  (float *)y->data + row->y, x->dim, visible, &alibi,
+                                  owed);
 }
 
 static void work_rows(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const pe_scores_job *job = arg;
     (void)worker;
+    pe_scores_row row, next = {0};
+    pe_alibi_owed owed = {NULL, 0, 1};
+    int is_there = pe_scores_row_at(job, begin, &row);
     for (int64_t i = begin; i < end; i++) {
-        pe_scores_row row;
-        if (pe_scores_row_at(job, i, &row) && !softmax_alibi_row(job, &row))
+        const int is_next = i + 1 < end && pe_scores_row_at(job, i + 1, &next);
+        const float *x = is_next && job->x->dtype == PE_F32
+                             ? (const float *)job->x->data + next.x
+                             : NULL;
+        if (is_there && !softmax_alibi_row(job, &row, x, &owed))
             softmax_row(job, &row);
+        row = next;
+        is_there = is_next;
     }
+    pe_attention_kernels_get(job->bias->env.isa)->alibi_settle(&owed);
 }
 
 pe_status pe_bias_softmax(const pe_bias *bias, double scale, pe_mask mask,

@@ -46,10 +46,18 @@ typedef struct {
 
 /* A row of scores whose softmax takes an ALiBi bias on the way, never stored. */
 typedef struct {
-    float scale, slope; /* times log2 e */
+    float scale, ratio; /* scale times log2 e; slope over scale */
     float query;        /* position of the query less that of key 0 */
     pe_distance distance;
+    const float *next; /* the row that comes next, brought into the cache; NULL: none */
 } pe_alibi_row;
+
+/* What is still to be done to a row: y[0, count) times share. */
+typedef struct {
+    float *y;
+    int64_t count;
+    float share;
+} pe_alibi_owed;
 
 /* Vectors of one dtype: at list[j], or where there is no list, at first + j * step bytes. */
 typedef struct {
@@ -78,11 +86,13 @@ typedef struct pe_attention_kernels {
      * out are not used. */
     void (*weights)(const pe_softmax_block *block);
 
-    /* y = softmax over the keys [0, visible) of scale x - slope distance, +0 over the
-     * rest of [0, n); y may be x.  Returns 0, with nothing written, if a logit is not
+    /* y = softmax over the keys [0, visible) of scale (x - ratio distance), +0 over the
+     * rest of [0, n); y may be x.  What was owed is done, and what is owed to y noted:
+     * alibi_settle comes last.  Returns 0, with nothing but that written, if a logit is not
      * finite.  Error: docs/bias.md. */
     int (*alibi_softmax)(const float *x, float *y, int64_t n, int64_t visible,
-                         const pe_alibi_row *row);
+                         const pe_alibi_row *row, pe_alibi_owed *owed);
+    void (*alibi_settle)(pe_alibi_owed *owed);
 
     /* s[rows][PE_KEY_BLOCK] = q[rows][q_row] . key j for the keys [0, n), by dtype PE_F32,
      * PE_F16, PE_BF16 (index dtype - 1).  num_ahead rows of the same size, less than n or
