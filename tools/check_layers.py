@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "kernels": {"base"},
     "angle": {"base", "kernels"},
     "rope": KERNEL,
-    "absolute": {"base"},
+    "absolute": {"base", "kernels"},
     "sinusoidal": KERNEL | {"absolute"},
     "learned": KERNEL | {"absolute"},
     "bias": KERNEL,

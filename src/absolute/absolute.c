@@ -85,10 +85,10 @@ static void encode_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
             const int64_t n = y->dim - e < job->chunk ? y->dim - e : job->chunk;
             job->plan->kind->encode(job->plan, job->at, b, t, e, n, out);
             if (x != NULL) {
-                pe_vector_load(x, ex, e, n, in);
+                pe_kernels_load(job->plan->kernels, x, ex, e, n, in);
                 add_input(job->plan, in, n, out);
             }
-            pe_vector_store(y, ey, e, n, out);
+            pe_kernels_store(job->plan->kernels, y, ey, e, n, out);
         }
     }
 }

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/tensor.h"
+#include "kernels/vectors.h"
 
 typedef struct {
     /* Elements [begin, begin + count) of the encoding of token t of row b.  count is at
@@ -27,6 +28,7 @@ typedef struct {
 struct pe_absolute {
     const pe_absolute_kind *kind;
     pe_env env;
+    const pe_kernels *kernels;
     size_t size; /* of the one block that begins with this struct */
     int64_t model_dim, capacity, group;
     double embed_scale;

@@ -24,7 +24,8 @@ static void encode(const pe_absolute *plan, const pe_positions *at, int64_t b,
 {
     const learned *l = (const learned *)plan;
     const int64_t row = pe_at_id(at, 0, b, t) + l->offset;
-    pe_vector_load(&l->weight, pe_table_row(&l->weight, row), begin, count, out);
+    pe_kernels_load(plan->kernels, &l->weight, pe_table_row(&l->weight, row), begin,
+                    count, out);
 }
 
 /* ------------------------------------------------------------------ checks --- */
@@ -112,7 +113,7 @@ static void scatter_columns(void *arg, int32_t worker, int64_t begin, int64_t en
             if (!pe_tensor_at(dy, b, t, 0, &from))
                 continue;
             const int64_t row = pe_at_id(job->at, 0, b, t) + job->plan->offset;
-            pe_vector_load(dy, from, e, n, in);
+            pe_kernels_load(job->plan->base.kernels, dy, from, e, n, in);
             float *sum = (float *)dweight->data + pe_table_row(dweight, row) + e;
             for (int64_t k = 0; k < n; k++)
                 sum[k] += in[k];
@@ -202,6 +203,7 @@ pe_status pe_learned_create(pe_absolute **out, const pe_learned_spec *spec,
     l->offset = s.position_offset;
     l->base = (pe_absolute){
         .kind = &learned_kind,
+        .kernels = pe_kernels_get(full.isa),
         .env = full,
         .size = sizeof *l,
         .model_dim = l->weight.dim,

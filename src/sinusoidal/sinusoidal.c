@@ -17,7 +17,6 @@
 
 typedef struct {
     pe_absolute base;
-    const pe_kernels *kernels;
     pe_sinusoid_columns columns;
     int32_t num_axes;
     int has_padding;
@@ -39,6 +38,13 @@ typedef struct {
 
 /* -------------------------------------------------------------------- rows --- */
 
+/* Those of pairs [i, i + n). */
+static pe_turns turns_from(const pe_turns *all, int64_t i, int64_t n)
+{
+    return (pe_turns){
+        n, all->hi + i, all->lo + i, all->exact + i, all->head + i, all->tail + i};
+}
+
 /* Cosines and sines of pairs [i, i + n). */
 static void row_of_pairs(const sinusoidal *s, const place *p, int64_t i, int64_t n,
                          float *cosines, float *sines)
@@ -49,13 +55,11 @@ static void row_of_pairs(const sinusoidal *s, const place *p, int64_t i, int64_t
                   (float)s->factor.value, cosines, sines);
         return;
     }
-    const pe_turns *all = &s->turns;
-    const pe_turns turns = {
-        n, all->hi + i, all->lo + i, all->exact + i, all->head + i, all->tail + i};
+    const pe_turns turns = turns_from(&s->turns, i, n);
     const pe_angle_term term = {.turns = &turns,
                                 .ids = p->fractional ? NULL : &p->id,
                                 .values = p->fractional ? &p->value : NULL};
-    pe_angle_row(s->kernels, &term, 1, &s->factor, cosines, sines);
+    pe_angle_row(s->base.kernels, &term, 1, &s->factor, cosines, sines);
 }
 
 /* Values i = from .. to - 1 belong to columns first + i * step; writes those that lie in
@@ -100,6 +104,34 @@ static void compute_group(const sinusoidal *s, const place *p, int64_t begin,
     }
     if (c->num_sines + c->num_cosines < c->dim && end == c->dim)
         out[c->dim - 1 - begin] = 0;
+}
+
+/* Rows of the positions from the first on, which the kernels make quicker together: a few
+ * pairs at a time, never so few that they would not fill a block of vectors. */
+static void compute_run(const sinusoidal *s, int64_t position, int64_t rows, float *out)
+{
+    enum { PAIRS = 64, MOST_PAIRS = 96, ROWS = 32 };
+    const pe_sinusoid_columns *c = &s->columns;
+    float cosines[MOST_PAIRS * ROWS], sines[MOST_PAIRS * ROWS];
+    for (int64_t i = 0, n; i < c->num_pairs; i += n) {
+        const int64_t left = c->num_pairs - i;
+        n = left <= MOST_PAIRS ? left : PAIRS;
+        const pe_turns turns = turns_from(&s->turns, i, n);
+        for (int64_t r = 0; r < rows; r += ROWS) {
+            const int64_t count = smaller(ROWS, rows - r), to = i + n;
+            pe_angle_rows(s->base.kernels, &turns, position + r, count, &s->factor,
+                          cosines, sines, n);
+            for (int64_t k = 0; k < count; k++) {
+                float *row = out + (r + k) * c->dim;
+                place_columns(sines + k * n, i, smaller(to, c->num_sines),
+                              c->first_sine, c->step, 0, c->dim, row);
+                place_columns(cosines + k * n, i, smaller(to, c->num_cosines),
+                              c->first_cosine, c->step, 0, c->dim, row);
+            }
+        }
+    }
+    for (int64_t r = 0; r < rows && c->num_sines + c->num_cosines < c->dim; r++)
+        out[(r + 1) * c->dim - 1] = 0;
 }
 
 static void encode_group(const sinusoidal *s, const place *p, int64_t begin,
@@ -151,6 +183,10 @@ static void fill_table(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const sinusoidal *s = arg;
     (void)worker;
+    if (s->hf_inv_freq == NULL) {
+        compute_run(s, begin, end - begin, s->table + begin * s->columns.dim);
+        return;
+    }
     for (int64_t p = begin; p < end; p++) {
         const place here = {0, p, 0};
         compute_group(s, &here, 0, s->columns.dim, s->table + p * s->columns.dim);
@@ -212,6 +248,7 @@ pe_status pe_sinusoidal_create(pe_absolute **out, const pe_sinusoidal_spec *spec
         return pe_fail(error, PE_E_NO_MEMORY, "out of memory for a plan of %zu bytes",
                        size);
     s->base = (pe_absolute){.kind = &sinusoidal_kind,
+                            .kernels = pe_kernels_get(full.isa),
                             .env = full,
                             .size = size,
                             .model_dim = own.model_dim,
@@ -219,7 +256,6 @@ pe_status pe_sinusoidal_create(pe_absolute **out, const pe_sinusoidal_spec *spec
                             .group = 1,
                             .embed_scale = own.embed_scale,
                             .float_steps = own.angles == PE_ANGLES_HF_F32};
-    s->kernels = pe_kernels_get(full.isa);
     s->columns = columns;
     s->num_axes = own.num_axes;
     s->has_padding = own.has_padding;
