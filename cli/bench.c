@@ -22,6 +22,7 @@ static int measure(bench *b)
     bench_uses(b);
     bench_tables(b);
     bench_bias(b);
+    bench_add(b);
     bench_attention(b);
     if (b->status == CLI_DONE && b->num_rows == 0)
         b->status = cli_fail(CLI_USAGE, "--rows is '%s', which no row has in its name",
@@ -80,7 +81,7 @@ const cli_verb cli_verb_bench = {
     .summary = "how fast the kernels are here, against this machine's limits",
     .operands = "",
     .about =
-        "Measures rotation, tables, stores into a cache, softmax with ALiBi, and\n"
+        "Measures rotation, tables, stores into a cache, softmax with ALiBi, sums and\n"
         "attention.  Every row takes turns with its limit: scaling the same bytes in\n"
         "place, for attention as many multiply-adds, or reading the cache, whose\n"
         "layout is (heads, tokens, 128) unless a row says by-token.\n"

@@ -84,6 +84,7 @@ void bench_rope(bench *b);      /* on the fly, row given, shapes */
 void bench_uses(bench *b);      /* store to a cache, instruction sets, threads */
 void bench_tables(bench *b);    /* rows of cosines and sines */
 void bench_bias(bench *b);      /* softmax with ALiBi */
+void bench_add(bench *b);       /* encodings to hidden states, ALiBi to scores */
 void bench_attention(bench *b); /* prefill, decode, gradients, blocks left out */
 void bench_growth(bench *b);    /* part of it */
 void bench_peer_goals(bench *b);

@@ -20,7 +20,7 @@ enum {
     RIGHT = 12,
     BOTTOM = 36,
     COLUMNS = 3,
-    MAX_PANELS = 32
+    MAX_PANELS = 48
 };
 
 typedef struct point {
@@ -34,10 +34,15 @@ typedef struct panel {
     int has_convert;
 } panel;
 
+/* What stands before the size: a number, or where the memory lies. */
 static int stem_length(const char *id)
 {
     const char *dot = strrchr(id, '.');
-    return dot == NULL || dot[1] < '0' || dot[1] > '9' ? 0 : (int)(dot - id);
+    const int is_size =
+        dot != NULL && ((dot[1] >= '0' && dot[1] <= '9') || strcmp(dot, ".l1") == 0 ||
+                        strcmp(dot, ".l2") == 0 || strcmp(dot, ".l3") == 0 ||
+                        strcmp(dot, ".dram") == 0);
+    return is_size ? (int)(dot - id) : 0;
 }
 
 static panel *panel_for(panel *panels, int *count, const char *id, int length)
