@@ -18,7 +18,8 @@ typedef struct {
     uint64_t *hi,
         *lo;        /* turns per token modulo one: (hi + lo 2^-32) 2^-64, lo < 2^32 */
     pe_wide *exact; /* turns per token */
-    double *head, *tail; /* quarter turns per token modulo four: 106 bits in two doubles */
+    double *head,
+        *tail; /* quarter turns per token modulo four: 106 bits in two doubles */
 } pe_turns;
 
 /* A frequency at or above this many turns per token is refused by the rules: the
