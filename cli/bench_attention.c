@@ -110,10 +110,10 @@ static void measure_skip(bench *b, const char *id, shape s, double goal, double 
 
 static void measure_skips(bench *b)
 {
-    shape s = prefill_of(b->quick ? 4096 : 8192);
+    shape s = prefill_of(b->quick ? 2048 : 8192);
     s.has_alibi = s.has_norms = 1;
     if (b->quick)
-        measure_skip(b, "attention.skip.4096", s, 0, 0.9);
+        measure_skip(b, "attention.skip.2048", s, 0, 0.9);
     else
         measure_skip(b, "attention.skip.8192", s, 1.5, 0.9);
     if (b->quick && b->only == NULL) {
