@@ -174,7 +174,7 @@ const cli_verb cli_verb_lab_report = {
         "FOLDER is what lab run wrote, or the folder of one run, or a results.json;\n"
         "there may be many.  Runs whose settings differ are not merged: the first\n"
         "setting that differs is named.  A loss is the mean over seeds, with the\n"
-        "standard deviation of the sample in brackets.",
+        "standard deviation of the sample beside it.",
     .examples =
         "posenc lab report results\n"
         "posenc lab report results/rope-seed0 results/rope-seed1 -o report\n"

@@ -56,15 +56,18 @@ static int wide_name(const cli_lab_row *rows, int64_t count)
     return (int)wide;
 }
 
+/* "1.320 .004", so that five lengths fit the page; of one seed "1.3195". */
 static void print_cell(const lab_mean *mean, int with_sd)
 {
-    char cell[48] = "-";
-    if (mean->count > 1)
-        (void)snprintf(cell, sizeof cell, "%.4f (%.4f)", mean->mean, mean->sd);
-    else if (mean->count == 1)
-        (void)snprintf(cell, sizeof cell, with_sd ? "%.4f         " : "%.4f",
-                       mean->mean);
-    cli_print("  %*s", with_sd ? 15 : 8, cell);
+    char cell[48] = "-", sd[24] = "    ";
+    if (with_sd && mean->count > 1)
+        (void)snprintf(sd, sizeof sd, mean->sd < 0.9995 ? "%.3f" : "%#.3g", mean->sd);
+    if (with_sd && mean->count > 0)
+        (void)snprintf(cell, sizeof cell, "%.3f %s", mean->mean,
+                       sd[0] == '0' ? sd + 1 : sd);
+    else if (mean->count > 0)
+        (void)snprintf(cell, sizeof cell, "%.4f", mean->mean);
+    cli_print("  %*s", with_sd ? 10 : 8, cell);
 }
 
 static void print_losses(const lab_results *results, int slide)
@@ -78,7 +81,7 @@ static void print_losses(const lab_results *results, int slide)
     cli_print("\n%-*s  %-8s", wide, "method", "mode");
     double multiple;
     for (int64_t k = 0; (multiple = lab_results_multiple(results, k)) > 0; k++)
-        cli_print("  %*.0f", with_sd ? 15 : 8,
+        cli_print("  %*.0f", with_sd ? 10 : 8,
                   multiple * (double)results->settings.length);
     cli_print("\n");
     for (int64_t i = 0; i < count; i++) {
@@ -116,7 +119,8 @@ static void print_speeds(const lab_results *results)
     const char *method;
     if (results->num_timings == 0)
         return;
-    cli_print("\nthousands of bytes a second, and MiB at work: training on rows of L "
+    cli_print("\nthousands of bytes a second, of the fastest seed, and MiB at work: "
+              "training on rows of L "
               "tokens and of twice as many, and reading windows of both\n");
     cli_print("\n%-12s", "method");
     for (int i = 0; i < 4; i++)
@@ -147,7 +151,7 @@ int cli_lab_print(const lab_results *results)
         (long long)s->steps, (long long)s->batch);
     cli_print("loss in nats a byte, %lld bytes in windows that do not overlap%s\n",
               (long long)s->eval_tokens,
-              count_seeds(results) > 1 ? "; mean (sd) over seeds" : "");
+              count_seeds(results) > 1 ? "; mean and sd over seeds" : "");
     print_losses(results, 0);
     int64_t count;
     cli_lab_row *rows = cli_lab_rows(results, 1, &count);

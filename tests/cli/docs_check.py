@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 
-DOCUMENTS = ("docs/command.md", "README.md", "README.ko.md")
+DOCUMENTS = ("docs/command.md", "docs/extrapolation.md", "README.md", "README.ko.md")
 ELLIPSIS = "…"
 
 
