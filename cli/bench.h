@@ -12,7 +12,7 @@
 
 #include "posenc/env.h"
 
-enum { BENCH_SIDES = 4, BENCH_SAMPLES = 64, BENCH_DTYPES = 3 };
+enum { BENCH_SIDES = 5, BENCH_SAMPLES = 64, BENCH_DTYPES = 3 };
 
 /* Work done once; everything it needs is behind ctx. */
 typedef struct bench_side {

@@ -10,20 +10,45 @@
 #if defined(__x86_64__)
 #  include <immintrin.h>
 #  define TARGET __attribute__((target("avx2,fma,f16c")))
-TARGET static inline uint16_t to_f16(float x)
+#else
+#  define TARGET
+#endif
+
+static inline uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+static inline float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+/* To f16 in arithmetic that every CPU has, as ggml does it.  Scaling up and down again
+ * makes infinite what is too large, and leaves four times the size; the sum with a power
+ * of two 2^13 times as large as its last place in f16 rounds the rest off. */
+static inline uint16_t to_f16(float x)
+{
+    const float size = fabsf(x) * 0x1p112f * 0x1p-110f;
+    const uint32_t twice = bits_of(x) << 1, sign = bits_of(x) >> 16 & 0x8000u;
+    const uint32_t exponent = twice & 0xff000000u;
+    const uint32_t least = 0x71000000u; /* of normal numbers */
+    const uint32_t place = (exponent < least ? least : exponent) >> 1;
+    const uint32_t sum = bits_of(size + float_of(place + 0x07800000u));
+    const uint32_t number = (sum >> 13 & 0x7c00u) + (sum & 0xfffu);
+    return (uint16_t)(sign | (twice > 0xff000000u ? 0x7e00u : number));
+}
+
+#if defined(__x86_64__)
+TARGET static inline uint16_t to_f16_at_once(float x)
 {
     return _cvtss_sh(x, 0);
 }
 #else
-#  define TARGET
-static inline uint16_t to_f16(float x) /* for sizes that f16 holds as normal */
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    const uint32_t rebased = (bits & 0x7fffffffu) - (112u << 23);
-    return (uint16_t)((bits >> 16 & 0x8000u) |
-                      (rebased + 0xfffu + (rebased >> 13 & 1u)) >> 13);
-}
+#  define to_f16_at_once to_f16
 #endif
 
 static float f16_values[1 << 16];
@@ -31,10 +56,8 @@ static float f16_values[1 << 16];
 void bench_naive_start(void)
 {
     for (uint32_t h = 0; h < 1u << 16; h++) {
-        const uint32_t bits = (h & 0x7fffu) << 13;
-        float x;
-        memcpy(&x, &bits, sizeof x);
-        x *= 0x1p112f; /* infinities become numbers; the data have none */
+        /* Infinities become numbers; the data have none. */
+        const float x = float_of((h & 0x7fffu) << 13) * 0x1p112f;
         f16_values[h] = h & 0x8000 ? -x : x;
     }
 }
@@ -46,16 +69,12 @@ static inline float from_f16(uint16_t h)
 
 static inline float from_bf16(uint16_t h)
 {
-    const uint32_t bits = (uint32_t)h << 16;
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
+    return float_of((uint32_t)h << 16);
 }
 
 static inline uint16_t to_bf16(float x)
 {
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
+    const uint32_t bits = bits_of(x);
     if ((bits & 0x7fffffffu) > 0x7f800000u)
         return (uint16_t)(bits >> 16 | 64);
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
@@ -82,6 +101,7 @@ static inline float same(float x)
   }
 DEFINE_HEAD(head_f32, float, same, same)
 DEFINE_HEAD(head_f16, uint16_t, from_f16, to_f16)
+DEFINE_HEAD(head_f16_at_once, uint16_t, from_f16, to_f16_at_once)
 DEFINE_HEAD(head_bf16, uint16_t, from_bf16, to_bf16)
 
 static void fill_cache(float *cache, int64_t dim, double theta, int64_t position)
@@ -103,6 +123,8 @@ static void rotate_head(const bench_naive *n, void *data, int64_t element,
     uint16_t *x16 = (uint16_t *)data + element;
     if (n->dtype == PE_F32)
         head_f32(x32, x32, cache, n->head_dim, interleaved);
+    else if (n->dtype == PE_F16 && n->converts_at_once)
+        head_f16_at_once(x16, x16, cache, n->head_dim, interleaved);
     else if (n->dtype == PE_F16)
         head_f16(x16, x16, cache, n->head_dim, interleaved);
     else

@@ -49,14 +49,14 @@ static void check_naive(bench *b, const bench_shape *shape)
         b->status = cli_fail(CLI_FAILED, "out of memory");
     } else {
         memcpy(copy, ours.q.data, size);
-        bench_naive naive = {ours.q.dtype,
-                             shape->pairs.pairing,
-                             2,
-                             shape->head_dim,
-                             BENCH_START,
-                             10000,
-                             {BENCH_Q_HEADS, BENCH_K_HEADS},
-                             {copy, NULL}};
+        bench_naive naive = {.dtype = ours.q.dtype,
+                             .pairing = shape->pairs.pairing,
+                             .tokens = 2,
+                             .head_dim = shape->head_dim,
+                             .start = BENCH_START,
+                             .theta = 10000,
+                             .num_heads = {BENCH_Q_HEADS, BENCH_K_HEADS},
+                             .data = {copy, NULL}};
         naive.data[1] = (unsigned char *)copy +
                         ((unsigned char *)ours.k.data - (unsigned char *)ours.q.data);
         bench_naive_run(&naive);
@@ -106,6 +106,8 @@ static void measure(bench *b, const char *id, const bench_shape *shape, int with
         .num_heads = {BENCH_Q_HEADS, BENCH_K_HEADS},
         .data = {w.q.data, w.k.data},
     };
+    bench_naive at_once = naive;
+    at_once.converts_at_once = 1;
     sides[n++] = (bench_side){NULL, bench_work_rotate, &w};
     sides[n++] = (bench_side){"limit", bench_work_scale, &w};
     if (shape->dtype != 0)
@@ -113,6 +115,8 @@ static void measure(bench *b, const char *id, const bench_shape *shape, int with
     if (with_naive) {
         check_naive(b, shape);
         sides[n++] = (bench_side){"naive", bench_naive_run, &naive};
+        if (naive.dtype == PE_F16)
+            sides[n++] = (bench_side){"naive-f16c", bench_naive_run, &at_once};
     }
     const double bytes = bench_work_bytes(&w);
     (void)bench_measure(b, id, bytes, bench_work_flops(&w), bytes / 2, bytes, sides, n);

@@ -129,6 +129,12 @@ static void scale_piece(void *arg, int32_t worker, int64_t begin, int64_t end)
     w->limits->scale((float *)w->q.data + begin * 1024, (end - begin) * 1024, one);
 }
 
+static void scale_alone(void *ctx)
+{
+    const shared_scale *s = ctx;
+    scale_piece((void *)(uintptr_t)s->work, 0, 0, s->work->count / 1024);
+}
+
 static void scale_together(void *ctx)
 {
     const shared_scale *s = ctx;
@@ -161,11 +167,12 @@ static void measure_threads(bench *b, int64_t tokens)
     shared_scale limit = {&executor, &together};
     const bench_side sides[] = {{NULL, bench_work_rotate, &together},
                                 {"limit", scale_together, &limit},
+                                {"limit-one-thread", scale_alone, &limit},
                                 {"one-thread", bench_work_rotate, &alone}};
     const double bytes = bench_work_bytes(&alone);
     b->by_wall = 1;
     (void)bench_measure(b, id, bytes, bench_work_flops(&alone), bytes / 2, bytes, sides,
-                        3);
+                        4);
     b->by_wall = 0;
     if (tokens > 512)
         bench_goal_at_least(b, id, "limit", 0.9);
