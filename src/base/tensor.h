@@ -86,4 +86,11 @@ int pe_tensor_same_bytes(const pe_tensor *x, const pe_tensor *y);
 void pe_vector_copy(const pe_tensor *x, int64_t ex, const pe_tensor *y, int64_t ey,
                     int64_t count);
 
+/* Where work on tokens, counted through batch * seq_len, may be cut in front of token, so
+ * that no cache line is written from both sides: token itself or the next such place
+ * before it, fewer than 64 tokens away; token where there is none, as for data that lie
+ * askew.  Rises with token, and is token at 0 and at the end: pieces whose two ends go
+ * through it cover what they covered.  A piece may become empty. */
+int64_t pe_tensor_cut(const pe_tensor *const *outputs, int num_outputs, int64_t token);
+
 #endif /* PE_TENSOR_H */

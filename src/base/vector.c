@@ -150,7 +150,8 @@ static void copy_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const copy_job *job = arg;
     (void)worker;
-    for (int64_t i = begin; i < end; i++)
+    end = pe_tensor_cut(&job->y, 1, end);
+    for (int64_t i = pe_tensor_cut(&job->y, 1, begin); i < end; i++)
         for (int64_t h = 0; h < job->x->num_heads; h++)
             copy_vector(job, i / job->x->seq_len, i % job->x->seq_len, h);
 }

@@ -92,7 +92,10 @@ static void rotate_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const rotation *r = arg;
     const int64_t seq_len = r->rotors[0].x->seq_len;
+    const pe_tensor *outputs[2] = {r->rotors[0].y, r->rotors[r->num_rotors - 1].y};
     (void)worker;
+    begin = pe_tensor_cut(outputs, r->num_rotors, begin);
+    end = pe_tensor_cut(outputs, r->num_rotors, end);
     if (r->at == NULL || !pe_rope_has_runs(r->rope, r->at)) {
         rotate_each(r, begin, end);
         return;

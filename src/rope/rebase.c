@@ -52,7 +52,8 @@ static void rebase_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
     const rebasing *r = arg;
     pe_row_buffer row;
     (void)worker;
-    for (int64_t i = begin; i < end; i++) {
+    end = pe_tensor_cut(&r->y, 1, end);
+    for (int64_t i = pe_tensor_cut(&r->y, 1, begin); i < end; i++) {
         const int64_t b = i / r->x->seq_len, t = i % r->x->seq_len;
         const pe_place from = pe_place_read(r->from, r->from_at, b, t);
         const pe_place to = pe_place_read(r->to, r->to_at, b, t);

@@ -53,7 +53,8 @@ static void turn_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
     float cos_row[2 * HALF], sin_row[2 * HALF];
     float c0[HALF], s0[HALF], c1[HALF], s1[HALF];
     (void)worker;
-    for (int64_t i = begin; i < end; i++) {
+    end = pe_tensor_cut(&job->y, 1, end);
+    for (int64_t i = pe_tensor_cut(&job->y, 1, begin); i < end; i++) {
         const int64_t b = i / job->x->seq_len, t = i % job->x->seq_len;
         for (int64_t h = 0; h < (per_head ? job->x->num_heads : 1); h++) {
             pe_turn turn = {cos_row, sin_row, NULL, NULL};
