@@ -239,8 +239,8 @@ const cli_verb cli_verb_lab_run = {
         "For a scheduler, lab train and lab eval make the same folders one by one,\n"
         "anywhere, and lab report merges them.\n"
         "\n"
-        "Five methods of configuration B take about a minute on two cores; of A,\n"
-        "about a minute each.",
+        "On two cores the five methods of configuration B take a minute or two, and\n"
+        "of A two or three minutes each.",
     .examples = "posenc lab run --steps 20 --width 16 --copy 8 --multiple 1,2 \\\n"
                 "    --methods sin,rope -o tries",
     .options = options,
