@@ -15,6 +15,7 @@
 #define PE_SINCOS_H
 
 #include "base/dtype.h"
+#include "kernels/unroll.h"
 
 /* Minimax coefficients in powers of x: sin = x S(x^2), cos = 1 + x^2 C(x^2). */
 #define PE_SIN_0 0x1.921fb54442d18p-64
@@ -151,15 +152,6 @@ static inline double pe_position_size(int64_t position)
 #else
 #  define ALWAYS_INLINE
 #  define NEVER_INLINE
-#endif
-
-/* Before a loop of constant length whose body must stand side by side. */
-#if defined(__clang__)
-#  define UNROLLED _Pragma("clang loop unroll(full)")
-#elif defined(__GNUC__)
-#  define UNROLLED _Pragma("GCC unroll 8")
-#else
-#  define UNROLLED
 #endif
 
 #endif /* PE_SINCOS_H */
