@@ -167,7 +167,8 @@ static void check_loss(const lab_loops *loops, double size)
 
 static void check_adamw(const lab_loops *loops, int64_t count)
 {
-    float w[ROOM], m[ROOM], v[ROOM], g[ROOM], old_w[ROOM], old_m[ROOM], old_v[ROOM];
+    float w[ROOM] = {0}, m[ROOM] = {0}, v[ROOM] = {0}, g[ROOM] = {0};
+    float old_w[ROOM], old_m[ROOM], old_v[ROOM];
     const lab_adamw_rates k = {0.5f, 0.99f, 0.003f, 1.7f, 0.9f, 0.95f, 1e-8f};
     fill(w, count, 1);
     fill(m, count, 0.1);
