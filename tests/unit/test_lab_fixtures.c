@@ -56,7 +56,7 @@ static lab_pass *make_pass(const lab_fixture *f, const char *mode, int64_t rows,
                           .tokens = tokens,
                           .has_backward = backward,
                           .isa = isa};
-    lab_pass *pass;
+    lab_pass *pass = NULL;
     pe_error error;
     if (lab_mode_parse(&spec.mode, mode, &error) != PE_OK ||
         lab_pass_create(&pass, &spec, &error) != PE_OK)
