@@ -72,6 +72,7 @@ static int train(job *j, lab_state *state)
                                   .env = &j->bench->env,
                                   .folder = j->folder,
                                   .again = j->bench->again,
+                                  .from_sha256 = "",
                                   .save_every = CLI_LAB_SAVE_EVERY,
                                   .threads = j->bench->threads,
                                   .resume = 1};

@@ -47,6 +47,28 @@ static double number_in(json_object *object, const char *key)
     return json_object_get_double(value);
 }
 
+/* NULL: not there, or no text. */
+static const char *text_in(json_object *object, const char *key)
+{
+    json_object *value;
+    if (!json_object_object_get_ex(object, key, &value) ||
+        !json_object_is_type(value, json_type_string))
+        return NULL;
+    return json_object_get_string(value);
+}
+
+static void read_from(cli_lab_record *record, json_object *file)
+{
+    json_object *value;
+    const char *hash = text_in(file, "from_sha256");
+    record->knows_from =
+        json_object_object_get_ex(file, "from_sha256", &value) &&
+        (value == NULL ||
+         (hash != NULL && strlen(hash) + 1 == sizeof record->from_sha256));
+    (void)snprintf(record->from_sha256, sizeof record->from_sha256, "%s",
+                   record->knows_from && hash != NULL ? hash : "");
+}
+
 static double at_least_0(double value)
 {
     return value > 0 && value < 1e18 ? value : 0;
@@ -54,11 +76,12 @@ static double at_least_0(double value)
 
 void cli_lab_record_read(cli_lab_record *record, const char *path, int64_t step)
 {
-    json_object *file = json_object_from_file(path), *schema, *log;
-    if (json_object_object_get_ex(file, "schema", &schema) &&
-        strcmp(json_object_get_string(schema), CLI_LAB_TRAIN_SCHEMA) == 0 &&
+    json_object *file = json_object_from_file(path), *log;
+    const char *schema = text_in(file, "schema");
+    if (schema != NULL && strcmp(schema, CLI_LAB_TRAIN_SCHEMA) == 0 &&
         json_object_object_get_ex(file, "log", &log) &&
         json_object_is_type(log, json_type_array)) {
+        read_from(record, file);
         record->seconds = at_least_0(number_in(file, "seconds"));
         record->threads = (int64_t)at_least_0(number_in(file, "threads"));
         record->memory = (int64_t)at_least_0(number_in(file, "memory"));
@@ -106,6 +129,11 @@ json_object *cli_lab_record_json(const cli_lab_record *record, const lab_state *
     cli_json_set_integer(text, "train_bytes", corpus->train_size);
     cli_json_set_integer(text, "validation_bytes", corpus->validation_size);
     (void)json_object_object_add(object, "text", text);
+    if (record->knows_from)
+        (void)json_object_object_add(object, "from_sha256",
+                                     record->from_sha256[0] == '\0'
+                                         ? NULL
+                                         : json_object_new_string(record->from_sha256));
     (void)json_object_object_add(object, "versions", versions());
     cli_json_set_integer(object, "num_weights", state->layout.num_weights);
     cli_json_set_integer(object, "step", state->step);

@@ -27,6 +27,8 @@ typedef struct cli_lab_record { /* zeroed: of a run that begins */
     int64_t memory;      /* bytes of the trainer */
     int64_t peak_memory; /* bytes of the process, at the worst */
     int64_t threads;
+    int32_t knows_from;   /* what the run began with: older files do not say */
+    char from_sha256[65]; /* of those weights, as lab_train.c hashes them; "": random */
 } cli_lab_record;
 
 void cli_lab_record_release(cli_lab_record *record);

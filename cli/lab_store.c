@@ -36,20 +36,37 @@ char *cli_lab_path(const char *folder, const char *name)
     return joined(folder, name, "");
 }
 
-int cli_lab_load(const char *path, lab_state *out, char corpus_sha256[65])
+static int is_folder(const char *path)
 {
     struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* A folder that is called as a checkpoint is in the place of one, not a run's. */
+char *cli_lab_file(const char *path)
+{
+    const char *last = strrchr(path, '/');
+    const int is_name = strcmp(last != NULL ? last + 1 : path, CLI_LAB_CHECKPOINT) == 0;
+    if (!is_name && is_folder(path))
+        return cli_lab_path(path, CLI_LAB_CHECKPOINT);
+    char *copy = strdup(path);
+    if (copy == NULL)
+        (void)cli_fail(CLI_FAILED, "out of memory");
+    return copy;
+}
+
+int cli_lab_load(const char *path, lab_state *out, char corpus_sha256[65])
+{
     pe_error error;
-    char *inside = NULL;
-    if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
-        inside = cli_lab_path(path, CLI_LAB_CHECKPOINT);
-        if (inside == NULL)
-            return CLI_FAILED;
-        path = inside;
-    }
-    const pe_status status = lab_checkpoint_load(out, corpus_sha256, path, &error);
-    free(inside);
-    return status == PE_OK ? CLI_DONE : cli_fail(CLI_FAILED, "%s", error.message);
+    char *file = cli_lab_file(path);
+    int code = file == NULL ? CLI_FAILED : CLI_DONE;
+    if (code == CLI_DONE && is_folder(file))
+        code = cli_fail(CLI_FAILED, "%s is a folder, must be a file", file);
+    if (code == CLI_DONE &&
+        lab_checkpoint_load(out, corpus_sha256, file, &error) != PE_OK)
+        code = cli_fail(CLI_FAILED, "%s", error.message);
+    free(file);
+    return code;
 }
 
 void cli_lab_json_config(json_object *object, const lab_config *config)

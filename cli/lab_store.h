@@ -16,8 +16,10 @@ char *cli_lab_folder(const char *output, const lab_config *config);
 /* "FOLDER/NAME" in new memory; NULL: out of memory, said. */
 char *cli_lab_path(const char *folder, const char *name);
 
-/* A checkpoint, or the one in the folder of a run; corpus_sha256 may be NULL.  Says what
- * is wrong and returns an exit code. */
+/* The path of a checkpoint, given itself or as the folder of a run, in new memory; NULL:
+ * out of memory, said. */
+char *cli_lab_file(const char *path);
+/* Reads it; corpus_sha256 may be NULL.  Says what is wrong and returns an exit code. */
 int cli_lab_load(const char *path, lab_state *out, char corpus_sha256[65]);
 
 /* "method", "seed" and "settings" of a run, whose names are those of results. */

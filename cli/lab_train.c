@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct train_args {
     cli_lab_arg lab;
@@ -100,8 +101,13 @@ static int config_from(const train_args *args, const lab_state *trained,
     return CLI_DONE;
 }
 
-/* The configuration, and in *from what the run begins with if that is not random. */
-static int choose(const train_args *args, lab_config *config, lab_state *from)
+/* What a run begins with if that is not random. */
+typedef struct origin {
+    lab_state state;
+    char sha256[65]; /* of the weights before they were extended; "": random */
+} origin;
+
+static int choose(const train_args *args, lab_config *config, origin *from)
 {
     pe_error error;
     if (args->from == NULL && args->extend != NULL)
@@ -113,8 +119,11 @@ static int choose(const train_args *args, lab_config *config, lab_state *from)
     if (code != CLI_DONE)
         return code;
     code = config_from(args, &trained, config);
-    if (code == CLI_DONE && lab_extend_state(from, &trained, config, &error) != PE_OK)
+    if (code == CLI_DONE &&
+        lab_extend_state(&from->state, &trained, config, &error) != PE_OK)
         code = cli_fail(CLI_FAILED, "%s: %s", args->from, error.message);
+    lab_sha256((const uint8_t *)trained.weights,
+               (size_t)trained.layout.size * sizeof *trained.weights, from->sha256);
     lab_state_release(&trained);
     return code;
 }
@@ -189,8 +198,25 @@ static const cli_option options[] = {
      .help = "print train.json, schema " CLI_LAB_TRAIN_SCHEMA},
 };
 
-static int train(const train_args *args, const lab_config *config,
-                 const lab_state *from, const char *again)
+/* --from may not be the file that this run would take the place of. */
+static int check_place(const char *from, const char *folder)
+{
+    struct stat source, place;
+    char *file = cli_lab_file(from), *target = cli_lab_path(folder, CLI_LAB_CHECKPOINT);
+    int code = file == NULL || target == NULL ? CLI_FAILED : CLI_DONE;
+    if (code == CLI_DONE && stat(file, &source) == 0 && stat(target, &place) == 0 &&
+        source.st_dev == place.st_dev && source.st_ino == place.st_ino)
+        code = cli_fail(CLI_USAGE,
+                        "--from is the run in %s itself, whose place this one would "
+                        "take; choose another -o",
+                        folder);
+    free(file);
+    free(target);
+    return code;
+}
+
+static int train(const train_args *args, const lab_config *config, const origin *from,
+                 const char *again)
 {
     lab_corpus corpus;
     pe_pool *pool = NULL;
@@ -201,7 +227,8 @@ static int train(const train_args *args, const lab_config *config,
                             .corpus = &corpus,
                             .env = &env,
                             .again = again,
-                            .from = from,
+                            .from = args->from != NULL ? &from->state : NULL,
+                            .from_sha256 = from->sha256,
                             .save_every = args->save_every,
                             .resume = args->resume,
                             .force = args->force};
@@ -211,6 +238,8 @@ static int train(const train_args *args, const lab_config *config,
     char *folder = cli_lab_folder(args->lab.output, config);
     code = folder == NULL ? CLI_FAILED
                           : cli_lab_threads(&args->lab, &pool, &env, &how.threads);
+    if (code == CLI_DONE && args->from != NULL)
+        code = check_place(args->from, folder);
     if (code == CLI_DONE) {
         how.folder = folder;
         code = cli_lab_train(&how, &state, &record);
@@ -233,7 +262,7 @@ static int run_train(int argc, char **argv)
 {
     train_args args = {.lab = cli_lab_defaults, .save_every = CLI_LAB_SAVE_EVERY};
     lab_config config;
-    lab_state from = {.step = 0};
+    origin from = {.sha256 = ""};
     pe_error error;
     int code = cli_parse(&cli_verb_lab_train, argc, argv, &args, NULL);
     if (code != CLI_CONTINUE)
@@ -250,9 +279,9 @@ static int run_train(int argc, char **argv)
     else if (lab_matmul_load(&error) != PE_OK)
         code = cli_fail(CLI_FAILED, "%s", error.message);
     else
-        code = train(&args, &config, args.from != NULL ? &from : NULL, again);
+        code = train(&args, &config, &from, again);
     free(again);
-    lab_state_release(&from);
+    lab_state_release(&from.state);
     return code;
 }
 

@@ -9,10 +9,12 @@
 #include "progress.h"
 #include "stop.h"
 
+#include "lab/mode.h"
 #include "lab/results.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +44,7 @@ static double now(void)
 
 /* ------------------------------------------------------------------ the folder --- */
 
-static int make_folders(const char *path)
+static int make_folders(const char *path, int *is_new)
 {
     char *copy = strdup(path);
     if (copy == NULL)
@@ -54,8 +56,9 @@ static int make_folders(const char *path)
         failed = mkdir(copy, 0777) != 0 && errno != EEXIST;
         *slash = '/';
     }
-    if (!failed)
-        failed = mkdir(copy, 0777) != 0 && errno != EEXIST;
+    *is_new = !failed && mkdir(copy, 0777) == 0;
+    if (!failed && !*is_new)
+        failed = errno != EEXIST;
     const int reason = errno;
     free(copy);
     return failed ? cli_fail(CLI_FAILED, "the folder %s could not be made: %s", path,
@@ -78,14 +81,40 @@ static int lock_folder(const char *path, int *lock)
     return CLI_DONE;
 }
 
-/* NULL, or the first setting in which two runs of one method and seed differ. */
-static const char *difference(const lab_config *a, const lab_config *b,
-                              double values[2])
+typedef char value_text[LAB_NAME_SIZE];
+
+/* The name without what has a field of its own. */
+static void write_method(const lab_config *config, value_text out)
 {
+    lab_config plain = *config;
+    plain.learn_slopes = 0;
+    plain.extension = (lab_mode){0};
+    lab_config_name(&plain, out, LAB_NAME_SIZE);
+}
+
+/* NULL, or the first field in which two runs differ, and its values.  The folder's name
+ * says nothing of what is in it: files are moved and copied. */
+static const char *difference(const lab_config *a, const lab_config *b,
+                              value_text values[2])
+{
+    const lab_config *const both[2] = {a, b};
+    for (int i = 0; i < 2; i++)
+        write_method(both[i], values[i]);
+    if (strcmp(values[0], values[1]) != 0)
+        return "method";
+    for (int i = 0; i < 2; i++)
+        lab_mode_name(&both[i]->extension, values[i], LAB_NAME_SIZE);
+    if (strcmp(values[0], values[1]) != 0)
+        return "extension";
+    for (int i = 0; i < 2; i++)
+        (void)snprintf(values[i], LAB_NAME_SIZE, "%" PRIu64, both[i]->seed);
+    if (a->seed != b->seed)
+        return "seed";
     const struct {
         const char *name;
         double a, b;
-    } fields[] = {{"layers", a->layers, b->layers},
+    } fields[] = {{"learn_slopes", a->learn_slopes, b->learn_slopes},
+                  {"layers", a->layers, b->layers},
                   {"width", a->width, b->width},
                   {"heads", a->heads, b->heads},
                   {"length", a->length, b->length},
@@ -98,21 +127,44 @@ static const char *difference(const lab_config *a, const lab_config *b,
                   {"clip", a->clip, b->clip}};
     for (size_t i = 0; i < CLI_COUNT(fields); i++)
         if (fields[i].a != fields[i].b) {
-            values[0] = fields[i].a;
-            values[1] = fields[i].b;
+            (void)snprintf(values[0], LAB_NAME_SIZE, "%.10g", fields[i].a);
+            (void)snprintf(values[1], LAB_NAME_SIZE, "%.10g", fields[i].b);
             return fields[i].name;
         }
     return NULL;
 }
 
+static void write_from(const char *sha256, value_text out)
+{
+    if (sha256[0] == '\0')
+        (void)snprintf(out, LAB_NAME_SIZE, "random weights");
+    else
+        (void)snprintf(out, LAB_NAME_SIZE, "weights of SHA-256 %.12s", sha256);
+}
+
+static int check_from(const sitting *s)
+{
+    value_text had, given;
+    if (!s->record.knows_from ||
+        strcmp(s->record.from_sha256, s->how->from_sha256) == 0)
+        return CLI_DONE;
+    write_from(s->record.from_sha256, had);
+    write_from(s->how->from_sha256, given);
+    return cli_fail(
+        CLI_FAILED,
+        "%s began with %s, not %s; give the same --from, or --force to begin "
+        "again",
+        s->how->folder, had, given);
+}
+
 static int take_up(sitting *s, const char *corpus_sha256)
 {
     const cli_lab_training *how = s->how;
-    double values[2];
+    value_text values[2];
     const char *name = difference(&s->state.config, how->config, values);
     if (name != NULL)
         return cli_fail(CLI_FAILED,
-                        "%s has %s %g, not %g; give the same settings, or --force to "
+                        "%s has %s %s, not %s; give the same settings, or --force to "
                         "begin again",
                         how->folder, name, values[0], values[1]);
     if (strcmp(corpus_sha256, how->corpus->sha256) != 0)
@@ -122,7 +174,7 @@ static int take_up(sitting *s, const char *corpus_sha256)
                         how->folder, how->corpus->name);
     cli_lab_record_read(&s->record, s->file, s->state.step);
     s->before = s->record.seconds;
-    return CLI_DONE;
+    return check_from(s);
 }
 
 static int begin(sitting *s)
@@ -135,6 +187,9 @@ static int begin(sitting *s)
         const size_t size = (size_t)s->state.layout.size * sizeof(float);
         memcpy(s->state.weights, how->from->weights, size);
     }
+    s->record.knows_from = 1;
+    (void)snprintf(s->record.from_sha256, sizeof s->record.from_sha256, "%s",
+                   how->from_sha256);
     return CLI_DONE;
 }
 
@@ -280,7 +335,8 @@ int cli_lab_train(const cli_lab_training *training, lab_state *out,
                   cli_lab_record *record)
 {
     sitting s = {.how = training};
-    int code = make_folders(training->folder);
+    int is_new = 0;
+    int code = make_folders(training->folder, &is_new);
     if (code == CLI_DONE)
         code = lock_folder(training->folder, &s.lock);
     if (code != CLI_DONE)
@@ -292,6 +348,8 @@ int cli_lab_train(const cli_lab_training *training, lab_state *out,
         code = train(&s);
     free(s.checkpoint);
     free(s.file);
+    if (code != CLI_DONE && is_new)
+        (void)rmdir(training->folder); /* which fails where something was saved */
     (void)close(s.lock);
     if (code == CLI_DONE) {
         *out = s.state;

@@ -15,13 +15,14 @@ typedef struct cli_lab_training {
     const lab_config *config;
     const lab_corpus *corpus;
     const pe_env *env;
-    const char *folder;    /* of this run, made if need be */
-    const char *again;     /* the command that goes on with it, for the reader */
-    const lab_state *from; /* what to begin with instead of random weights; or NULL */
-    int64_t save_every;    /* steps */
-    int32_t threads;       /* for the record */
-    int32_t resume;        /* a run that is there goes on; a finished one is fine */
-    int32_t force;         /* a run that is there is begun again */
+    const char *folder;      /* of this run, made if need be */
+    const char *again;       /* the command that goes on with it, for the reader */
+    const lab_state *from;   /* what to begin with instead of random weights; or NULL */
+    const char *from_sha256; /* of what that was made from; "": random weights */
+    int64_t save_every;      /* steps */
+    int32_t threads;         /* for the record */
+    int32_t resume;          /* a run that is there goes on; a finished one is fine */
+    int32_t force;           /* a run that is there is begun again */
 } cli_lab_training;
 
 /* Trains, with a bar on stderr, and leaves checkpoint.safetensors and train.json in the

@@ -239,10 +239,12 @@ static pe_status read_state(reader *r, lab_state *out, char corpus_sha256[65])
     lab_layout_make(&layout, &config);
     lab_state state;
     pe_status status = check_tensors(r, &layout);
-    if (status == PE_OK)
-        status = lab_state_create(&state, &config, r->error);
     if (status != PE_OK)
         return status;
+    pe_error error;
+    status = lab_state_create(&state, &config, &error);
+    if (status != PE_OK)
+        return lab_fail(r->error, status, "%s: %s", r->path, error.message);
     state.step = step;
     state.loss_average = loss_average;
     status = copy_tensors(r, &state);
@@ -256,13 +258,24 @@ static pe_status read_state(reader *r, lab_state *out, char corpus_sha256[65])
     return PE_OK;
 }
 
+/* The reader of the container names the file only where it could not be read. */
+static pe_status name_file(const pe_error *inner, const char *path, pe_error *error)
+{
+    const int is_named =
+        inner->status == PE_E_IO || strncmp(inner->message, path, strlen(path)) == 0;
+    return is_named
+               ? lab_fail(error, inner->status, "%s", inner->message)
+               : lab_fail(error, inner->status, "%.120s: %s", path, inner->message);
+}
+
 pe_status lab_checkpoint_load(lab_state *out, char corpus_sha256[65], const char *path,
                               pe_error *error)
 {
     pe_checkpoint *file;
-    pe_status status = pe_checkpoint_load(&file, path, NULL, error);
+    pe_error inner;
+    pe_status status = pe_checkpoint_load(&file, path, NULL, &inner);
     if (status != PE_OK)
-        return status;
+        return name_file(&inner, path, error);
     reader r = {.file = file, .path = path, .error = error};
     status = read_state(&r, out, corpus_sha256);
     pe_checkpoint_destroy(file);

@@ -34,4 +34,7 @@ void lab_corpus_release(lab_corpus *corpus);
 /* The best possible mean loss of windows of that length on the copy language. */
 double lab_corpus_floor(const lab_corpus *corpus, int64_t length);
 
+/* The hash of some bytes, hexadecimal. */
+void lab_sha256(const uint8_t *data, size_t size, char out[65]);
+
 #endif /* POSENC_LAB_CORPUS_H */

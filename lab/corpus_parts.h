@@ -20,7 +20,4 @@ pe_status lab_bytes_read(lab_bytes *out, int fd, const char *subject, pe_error *
 pe_status lab_corpus_split(lab_corpus *out, const lab_bytes *bytes, const char *name,
                            pe_error *error);
 
-/* The hash of some bytes, hexadecimal. */
-void lab_sha256(const uint8_t *data, size_t size, char out[65]);
-
 #endif /* POSENC_LAB_CORPUS_PARTS_H */

@@ -75,7 +75,12 @@ static pe_status allocate(lab_trainer *t, pe_error *error)
     }
     if (missing)
         return lab_fail(
-            error, PE_E_NO_MEMORY, "no memory for %lld gradients of %lld weights",
+            error, PE_E_NO_MEMORY,
+            "no memory for steps of %lld rows of %lld tokens: %.0f bytes "
+            "for the losses, %.0f for %lld gradients of %lld weights",
+            (long long)rows, (long long)length,
+            (double)rows * (double)length * sizeof *t->nll,
+            (double)t->num_chunks * (double)t->state->layout.size * sizeof **t->grads,
             (long long)t->num_chunks, (long long)t->state->layout.num_weights);
     return lab_adamw_create(&t->adamw, &t->state->layout, &t->env, error);
 }

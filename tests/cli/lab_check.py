@@ -9,6 +9,7 @@ import os
 import pty
 import re
 import resource
+import shutil
 import signal
 import struct
 import subprocess
@@ -164,8 +165,29 @@ def check_held(lab):
     process = lab.start(*run)
     lab.wait_for_step("held", 10, process)
     lab.refuses(1, "held/rope-seed0 is being trained by another command", *run, "--resume")
+    with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+        peak = int(re.search(r"VmPeak:\s*(\d+) kB", file.read())[1]) << 10
     process.kill()
     process.communicate()
+    check_memory(lab, peak + (4 << 30))
+
+
+def check_memory(lab, most):
+    """More than there is: what was asked for is said, and no folder stays."""
+    rows, length = 65536, 999999
+    def less():
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    options = {name: os.environ.get(name, "") + ":allocator_may_return_null=1"
+               for name in ("ASAN_OPTIONS", "TSAN_OPTIONS")}
+    done = subprocess.run([lab.posenc, "lab", "train", "--method", "none", "--copy", "3",
+                           "--length", str(length), "--batch", str(rows), "-o", "vast"],
+                          cwd=lab.folder, env=dict(os.environ, **options), timeout=120,
+                          capture_output=True, text=True, check=False, preexec_fn=less)
+    lab.check("more memory than there is", done.returncode == 1 and
+              f"no memory for steps of {rows} rows of {length} tokens: "
+              f"{4 * rows * length} bytes for the losses, " in done.stderr
+              and " for 8192 gradients of " in done.stderr, done)
+    lab.check("leaves no folder", os.listdir(f"{lab.folder}/vast") == [])
 
 
 def check_ignored(lab):
@@ -253,7 +275,11 @@ def check_full_disk(lab):
     """At the start there is nothing; later the last good checkpoint stays."""
     lab.refuses(1, "full/rope-seed0/checkpoint.safetensors: File too large", *RUN, "-o",
                 "full", limit=1000)
-    lab.check("nothing half-written", os.listdir(f"{lab.folder}/full/rope-seed0") == [])
+    lab.check("nothing half-written", os.listdir(f"{lab.folder}/full") == [])
+    os.mkdir(f"{lab.folder}/full/rope-seed0")
+    lab.refuses(1, "File too large", *RUN, "-o", "full", limit=1000)
+    lab.check("a folder that was there stays",
+              os.listdir(f"{lab.folder}/full/rope-seed0") == [])
     process = lab.start(*RUN, "-o", "full")
     lab.wait_for_step("full", 30, process)
     process.send_signal(signal.SIGTERM)
@@ -353,6 +379,114 @@ def check_from(lab):
                 "short/learned-seed0", "--length", "32", "--extend", "base")
     lab.refuses(2, "--extend is for a model that --from names", *RUN, "--extend", "pi")
     lab.refuses(1, "no checkpoint of the lab", *go_on, "--from", "q.npy", "--length", "32")
+    check_other_from(lab, [*go_on, "--length", "40"])
+    check_itself(lab)
+
+
+def check_other_from(lab, run):
+    """What began with some weights goes on with no others."""
+    before = lab.checkpoint("long", "none-seed0")
+    resumed = [*run, "--seed", "0", "--resume"]
+    began = lab.json_of("long/none-seed0/train.json")["from_sha256"]
+    other = lab.json_of("long/none-seed7/train.json")["from_sha256"]
+    lab.check("from_sha256", re.fullmatch("[0-9a-f]{64}", began) and began != other,
+              (began, other))
+    lab.check("the same --from", lab.run(*resumed, "--from",
+                                         "short/none-seed0").returncode == 0)
+    lab.refuses(1, f"long/none-seed0 began with weights of SHA-256 {began[:12]}, not "
+                f"weights of SHA-256 {other[:12]}; give the same --from", *resumed,
+                "--from", "short/none-seed7")
+    random = ["lab", "train", "--method", "none", *SMALL, "--steps", "2", "--resume", "-o"]
+    random[random.index("--length") + 1] = "40"
+    lab.refuses(1, f"began with weights of SHA-256 {began[:12]}, not random weights",
+                *random, "long")
+    lab.check("random weights", lab.run(*random, "random").returncode == 0
+              and lab.json_of("random/none-seed0/train.json")["from_sha256"] is None)
+    lab.refuses(1, "random/none-seed0 began with random weights, not weights of SHA-256 "
+                f"{began[:12]}", *replaced(resumed, "long", "random"), "--from",
+                "short/none-seed0")
+    lab.check("and nothing is written", lab.checkpoint("long", "none-seed0") == before)
+
+
+def check_itself(lab):
+    """--force must not remove what --from names, however it is named."""
+    before = lab.checkpoint("short", "none-seed0")
+    os.symlink("short/none-seed0", f"{lab.folder}/link")
+    for name in ("short/none-seed0", "link", "short/../link/checkpoint.safetensors"):
+        for how in [], ["--force"], ["--resume"]:
+            lab.refuses(2, "--from is the run in short/none-seed0 itself, whose place this "
+                        "one would take; choose another -o", "lab", "train", "--text",
+                        "genesis.txt", "--from", name, "--length", "40", "-o", "short",
+                        *how)
+    lab.check("the source stays", lab.checkpoint("short", "none-seed0") == before)
+
+
+def check_strangers(lab):
+    """A checkpoint in the folder of another run is not taken for that run's."""
+    train(lab, "alibi", "--learn-slopes")
+    def put(source, name):
+        os.makedirs(f"{lab.folder}/strange/{name}", exist_ok=True)
+        shutil.copy(f"{lab.folder}/{source}/checkpoint.safetensors",
+                    f"{lab.folder}/strange/{name}/checkpoint.safetensors")
+    cases = [("rope-seed0", "alibi-seed0", "method rope, not alibi", "alibi", []),
+             ("rope-seed0", "rope-seed1", "seed 0, not 1", "rope", ["--seed", "1"]),
+             ("none-seed7", "none-seed0", "seed 7, not 0", "none", []),
+             ("alibi-slopes-seed0", "alibi-seed0", "learn_slopes 1, not 0", "alibi", []),
+             ("alibi-seed0", "alibi-slopes-seed0", "learn_slopes 0, not 1", "alibi",
+              ["--learn-slopes"])]
+    for source, name, words, method, more in cases:
+        put(f"short/{source}", name)
+        lab.refuses(1, f"strange/{name} has {words}; give the same", "lab", "train",
+                    "--method", method, *SMALL, "--steps", "3", "-o", "strange",
+                    "--resume", *more)
+        if not more:
+            lab.refuses(1, f"strange/{name} has {words}; give the same", "lab", "run",
+                        "--methods", method, *SMALL, "--steps", "3", "-o", "strange")
+    put("long/rope-pi-seed0", "rope-ntk-seed0")
+    lab.refuses(1, "strange/rope-ntk-seed0 has extension pi, not ntk", "lab", "train",
+                "--text", "genesis.txt", "--steps", "2", "--length", "40", "--from",
+                "short/rope-seed0", "--extend", "ntk", "-o", "strange", "--resume")
+
+
+def check_records(lab):
+    """A train.json that is not ours counts for nothing."""
+    path = f"{lab.folder}/whole/rope-seed0/train.json"
+    with open(path, encoding="utf-8") as file:
+        good = file.read()
+    ours = '{"schema":"posenc.lab.train/1",'
+    for text in ('{"schema":null}', '{"schema":{}}', '{"schema":[1]}', '{"schema":7}', "null",
+                 "[]", '"x"', "7", "{", "", ours + '"log":null}', ours + '"log":[null,7,{}]}',
+                 ours + '"log":[{"step":null,"loss":"x"}],"seconds":null,"threads":{}}',
+                 ours + '"log":[],"from_sha256":null}', ours + '"log":[],"from_sha256":7}'):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        done = lab.run(*RUN, "-o", "whole", "--resume")
+        lab.check(f"train.json {text!r}", done.returncode == 0 and not done.stderr
+                  and "250 steps of 9 rows" in done.stdout and "time" not in done.stdout,
+                  done)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(good)
+
+
+def check_named(lab):
+    """What is wrong with a checkpoint is said with its path."""
+    path = "bad/none-seed0/checkpoint.safetensors"
+    os.makedirs(f"{lab.folder}/bad/none-seed0")
+    whole = lab.checkpoint("short", "none-seed0")
+    commands = [["lab", "inspect", "bad/none-seed0"], ["lab", "inspect", path],
+                ["lab", "eval", path, "--text", "genesis.txt"],
+                ["lab", "train", "--from", path, "--length", "40"],
+                ["lab", "train", "--method", "none", *SMALL, "-o", "bad", "--resume"],
+                ["lab", "run", "--methods", "none", *SMALL, "-o", "bad"]]
+    for content in whole[:-1], whole[:100], b"{", bytes(3), b"":
+        with open(f"{lab.folder}/{path}", "wb") as file:
+            file.write(content)
+        for command in commands:
+            lab.refuses(1, f": {path}: ", *command)
+    os.remove(f"{lab.folder}/{path}")
+    os.mkdir(f"{lab.folder}/{path}")
+    for command in commands:
+        lab.refuses(1, f": {path} is a folder, must be a file", *command)
 
 
 def run(posenc, folder):
@@ -372,4 +506,7 @@ def run(posenc, folder):
     check_not_finite(lab)
     check_texts(lab)
     check_from(lab)
+    check_strangers(lab)
+    check_records(lab)
+    check_named(lab)
     return lab.count, lab.failed
