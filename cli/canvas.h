@@ -12,5 +12,7 @@
 int cli_figure_svg(const cli_figure *figure, FILE *out);
 int cli_figure_text(const cli_figure *figure, const cli_screen *screen, FILE *out);
 void cli_figure_csv(const cli_figure *figure, FILE *out);
+/* One field by RFC 4180: quoted where a comma, a quote or the end of a line is inside. */
+void cli_csv_text(FILE *out, const char *text);
 
 #endif /* POSENC_CLI_CANVAS_H */

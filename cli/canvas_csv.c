@@ -17,10 +17,9 @@ static const char *number(cli_number *out, double value, int32_t digits)
     return out->text;
 }
 
-/* RFC 4180: quoted where a comma or quote is inside. */
-static void put_text(FILE *out, const char *text)
+void cli_csv_text(FILE *out, const char *text)
 {
-    const int is_quoted = strpbrk(text, ",\"") != NULL;
+    const int is_quoted = strpbrk(text, ",\"\r\n") != NULL;
     if (is_quoted)
         (void)fputc('"', out);
     for (; *text != '\0'; text++) {
@@ -38,7 +37,7 @@ static void put_series(const cli_panel *panel, const char *lead, FILE *out)
     for (int32_t s = 0; s < panel->num_series; s++)
         for (int64_t i = 0; i < panel->series[s].count; i++) {
             (void)fputs(lead, out);
-            put_text(out, panel->series[s].name);
+            cli_csv_text(out, panel->series[s].name);
             (void)fprintf(out, ",%s,%s\n",
                           number(&x, panel->series[s].x[i], panel->x.digits),
                           number(&y, panel->series[s].y[i], panel->y.digits));
@@ -50,7 +49,7 @@ static void put_index(FILE *out, char (*names)[CLI_NAME_SIZE], const cli_axis *a
 {
     cli_number place;
     if (names != NULL)
-        put_text(out, names[i]);
+        cli_csv_text(out, names[i]);
     else
         (void)fputs(cli_double(&place, axis->min + (double)i), out);
 }
@@ -65,10 +64,12 @@ static void put_cells(const cli_panel *panel, const char *lead, FILE *out)
             put_index(out, panel->row_names, &panel->y, r);
             (void)fputc(',', out);
             put_index(out, panel->col_names, &panel->x, c);
-            if (panel->categories != NULL)
-                (void)fprintf(out, ",%s\n", v >= 0 ? panel->categories[(int)v] : "");
-            else
-                (void)fprintf(out, ",%s\n", number(&value, v, panel->value.digits));
+            (void)fputc(',', out);
+            if (panel->categories == NULL)
+                (void)fputs(number(&value, v, panel->value.digits), out);
+            else if (v >= 0)
+                cli_csv_text(out, panel->categories[(int)v]);
+            (void)fputc('\n', out);
         }
 }
 

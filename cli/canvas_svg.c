@@ -8,6 +8,7 @@
 
 #include "canvas.h"
 #include "palette.h"
+#include "terminal.h"
 
 #include <string.h>
 
@@ -49,17 +50,24 @@ static const char dark_style[] = "@media (prefers-color-scheme:dark){\n"
                                  ".mark{stroke:#e6edf3}\n"
                                  ".dial{stroke:#6e7681}\n";
 
+/* XML has neither control characters nor U+FFFE and U+FFFF, however they are written:
+ * '?' stands for them. */
 static void put_escaped(FILE *out, const char *text)
 {
-    for (; *text != '\0'; text++) {
-        const char *entity = *text == '&'   ? "&amp;"
-                             : *text == '<' ? "&lt;"
-                             : *text == '>' ? "&gt;"
-                                            : NULL;
-        if (entity != NULL)
-            (void)fputs(entity, out);
+    size_t bytes;
+    for (const char *end = text + strlen(text); text < end; text += bytes) {
+        uint32_t code;
+        if (cli_is_unsafe(text, (size_t)(end - text), &code, &bytes) ||
+            code == 0xfffe || code == 0xffff)
+            (void)fputc('?', out);
+        else if (*text == '&')
+            (void)fputs("&amp;", out);
+        else if (*text == '<')
+            (void)fputs("&lt;", out);
+        else if (*text == '>')
+            (void)fputs("&gt;", out);
         else
-            (void)fputc(*text, out);
+            (void)fwrite(text, 1, bytes, out);
     }
 }
 

@@ -5,22 +5,38 @@
 #include "input.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-/* Files that were opened; what does not fit is not remembered. */
-static struct {
+/* Files that were opened, as long as the process lives. */
+typedef struct identity {
     dev_t device;
     ino_t inode;
-} opened[64];
-static size_t num_opened;
+} identity;
+static identity *opened;
+static size_t num_opened, room;
 
 static void remember(const struct stat *info)
 {
-    if (!S_ISREG(info->st_mode) || num_opened == CLI_COUNT(opened))
+    if (!S_ISREG(info->st_mode))
         return;
-    opened[num_opened].device = info->st_dev;
-    opened[num_opened++].inode = info->st_ino;
+    if (num_opened == room) {
+        const size_t wanted = room == 0 ? 16 : 2 * room;
+        identity *more = realloc(opened, wanted * sizeof *more);
+        if (more == NULL)
+            return;
+        opened = more;
+        room = wanted;
+    }
+    opened[num_opened++] = (identity){info->st_dev, info->st_ino};
+}
+
+void cli_input_add(const char *path)
+{
+    struct stat info;
+    if (stat(path, &info) == 0)
+        remember(&info);
 }
 
 int cli_input_is(const char *path)

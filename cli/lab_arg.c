@@ -4,6 +4,7 @@
  */
 #include "lab_arg.h"
 
+#include "input.h"
 #include "machine.h"
 
 const cli_lab_arg cli_lab_defaults = {.output = "lab", .warmup = -1, .seed = -1};
@@ -124,6 +125,8 @@ int cli_lab_corpus(const cli_lab_arg *args, lab_corpus *out)
                                  ? lab_corpus_read(out, args->text, &error)
                              : args->copy > 0 ? lab_corpus_copy(out, args->copy, &error)
                                               : lab_corpus_kjv(out, &error);
+    if (args->text != NULL)
+        cli_input_add(args->text);
     if (status == PE_OK)
         return CLI_DONE;
     const int is_kjv = args->text == NULL && args->copy == 0;

@@ -14,6 +14,9 @@ int cli_lab_check_claim(const lab_results *once, const lab_results *twice)
 {
     pe_error error;
     lab_settings settings = twice->settings;
+    if (once->count == 0 || twice->count == 0)
+        return cli_fail(CLI_FAILED, "%s has no results",
+                        once->count == 0 ? once->source : twice->source);
     if (settings.length != 2 * once->settings.length)
         return cli_fail(CLI_FAILED,
                         "length is %lld in %s, must be twice the %lld of %s",

@@ -2,6 +2,7 @@
  *
  * lab_eval.c - posenc lab eval: a trained model read in some modes, at some lengths
  */
+#include "input.h"
 #include "lab_arg.h"
 #include "lab_json.h"
 #include "lab_measure.h"
@@ -12,6 +13,7 @@
 #include "lab/matmul.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct eval_args {
@@ -105,6 +107,21 @@ static int check(const eval_args *args, const lab_state *state,
     return CLI_DONE;
 }
 
+/* Known before the reading, which may take minutes. */
+static int check_output(const eval_args *args, const char *checkpoint)
+{
+    char *inside = cli_lab_path(checkpoint, CLI_LAB_CHECKPOINT);
+    if (inside == NULL)
+        return CLI_FAILED;
+    cli_input_add(checkpoint);
+    cli_input_add(inside);
+    free(inside);
+    if (args->output != NULL && cli_input_is(args->output))
+        return cli_fail(CLI_USAGE, "%s is an input; choose another output",
+                        args->output);
+    return CLI_DONE;
+}
+
 static int run(int argc, char **argv)
 {
     eval_args args = {.lab = cli_lab_defaults, .eval_tokens = 32768};
@@ -126,7 +143,12 @@ static int run(int argc, char **argv)
     if (status == CLI_DONE)
         status = cli_lab_corpus(&args.lab, &corpus);
     if (status == CLI_DONE) {
-        status = check(&args, &state, &corpus, sha256);
+        status = check_output(&args, path);
+        if (status == CLI_DONE)
+            status = check(&args, &state, &corpus, sha256);
+        if (status == CLI_DONE)
+            status = cli_lab_plan_check(&plan, &state.config, &corpus,
+                                        "a command without --slide");
         if (status == CLI_DONE)
             status = measure(&args, &plan, &state, &corpus);
         lab_corpus_release(&corpus);

@@ -33,7 +33,7 @@ static json_object *result_json(const lab_result *r, int with_positions)
 {
     json_object *object = json_object_new_object();
     cli_json_set_text(object, "method", r->method);
-    cli_json_set_integer(object, "seed", (int64_t)r->seed);
+    (void)json_object_object_add(object, "seed", json_object_new_uint64(r->seed));
     cli_json_set_text(object, "mode", r->mode);
     cli_json_set_number(object, "multiple", r->multiple);
     cli_json_set_text(object, "windows", r->slide ? "slide" : "nonoverlap");
@@ -47,7 +47,7 @@ static json_object *timing_json(const lab_timing *t)
 {
     json_object *object = json_object_new_object();
     cli_json_set_text(object, "method", t->method);
-    cli_json_set_integer(object, "seed", (int64_t)t->seed);
+    (void)json_object_object_add(object, "seed", json_object_new_uint64(t->seed));
     cli_json_set_text(object, "what", t->what);
     cli_json_set_number(object, "multiple", t->multiple);
     cli_json_set_integer(object, "tokens", t->tokens);

@@ -47,14 +47,18 @@ static int read_multiples(cli_lab_plan *out, const char *list)
     return CLI_DONE;
 }
 
+/* A mode that nobody named is left out where the model has no use for it. */
 static int add_mode(cli_lab_plan *out, const lab_config *config, const char *name)
 {
     pe_error error;
     if (out->num_modes == CLI_LAB_MAX_MODES)
         return cli_fail(CLI_USAGE, "--mode lists more than %d", CLI_LAB_MAX_MODES);
-    lab_mode *mode = &out->modes[out->num_modes++];
-    if (lab_mode_parse(mode, name, &error) != PE_OK ||
-        lab_mode_check(mode, config, &error) != PE_OK)
+    lab_mode *mode = &out->modes[out->num_modes];
+    if (lab_mode_parse(mode, name, &error) != PE_OK)
+        return cli_fail(CLI_USAGE, "%s", error.message);
+    if (lab_mode_check(mode, config, &error) == PE_OK)
+        out->num_modes++;
+    else if (out->is_asked)
         return cli_fail(CLI_USAGE, "%s", error.message);
     return CLI_DONE;
 }
@@ -88,6 +92,67 @@ void cli_lab_plan_settings(const cli_lab_plan *plan, const lab_config *config,
     lab_settings_make(out, config, corpus->name, corpus->sha256, plan->eval_tokens,
                       plan->slide_tokens,
                       plan->slide_tokens > 0 ? last_multiple(plan) : 0);
+}
+
+static int check_tokens(const cli_lab_plan *plan, const lab_config *config,
+                        const lab_corpus *corpus, const char *without_slide)
+{
+    const int64_t chunks = corpus->validation_size / corpus->chunk_size;
+    const int64_t least = chunks * config->length;
+    if (plan->eval_tokens < least)
+        return cli_fail(
+            CLI_USAGE,
+            "--eval-tokens is %lld, must be at least %lld: a length of %d in "
+            "each of the %lld chunks of %s",
+            (long long)plan->eval_tokens, (long long)least, config->length,
+            (long long)chunks, corpus->name);
+    if (plan->slide_tokens > 0 && plan->slide_tokens < least)
+        return cli_fail(CLI_USAGE,
+                        "--eval-tokens is %lld, must be at least %lld for sliding "
+                        "windows, which read an eighth of it; %s leaves them out",
+                        (long long)plan->eval_tokens,
+                        (long long)(CLI_LAB_SLIDE_SHARE * least), without_slide);
+    return CLI_DONE;
+}
+
+static int needs(const cli_lab_plan *plan, const lab_config *config,
+                 const lab_mode *mode, int64_t multiple, int slide)
+{
+    if (slide &&
+        (plan->slide_tokens == 0 || !(plan->is_asked || lab_mode_slides(mode))))
+        return 0;
+    return plan->is_asked || lab_mode_tells(mode, config, multiple);
+}
+
+int cli_lab_plan_check(const cli_lab_plan *plan, const lab_config *config,
+                       const lab_corpus *corpus, const char *without_slide)
+{
+    pe_error error;
+    lab_eval_spec spec = {
+        .config = config, .corpus = corpus, .max_multiple = last_multiple(plan)};
+    const int status = check_tokens(plan, config, corpus, without_slide);
+    if (status != CLI_DONE)
+        return status;
+    for (spec.slide = 0; spec.slide < 2; spec.slide++)
+        for (int32_t m = 0; m < plan->num_modes; m++)
+            for (int32_t k = 0; k < plan->num_multiples; k++) {
+                spec.mode = plan->modes[m];
+                spec.multiple = plan->multiples[k];
+                spec.eval_tokens = spec.slide ? plan->slide_tokens : plan->eval_tokens;
+                if (!needs(plan, config, &spec.mode, spec.multiple, spec.slide) ||
+                    lab_evaluate_check(&spec, &error) == PE_OK)
+                    continue;
+                return spec.slide
+                           ? cli_fail(CLI_USAGE,
+                                      "--multiple up to %lld of length %d: %s; %s "
+                                      "leaves these out",
+                                      (long long)spec.max_multiple, config->length,
+                                      error.message, without_slide)
+                           : cli_fail(CLI_USAGE, "--multiple %lld of length %d: %s",
+                                      (long long)spec.multiple, config->length,
+                                      error.message);
+            }
+    return CLI_DONE;
 }
 
 typedef struct reading {
@@ -145,13 +210,6 @@ static int read_once(reading *r, int slide)
     return is_plain && is_first && !slide ? add_timing(r, &eval) : CLI_DONE;
 }
 
-static int tells(const reading *r)
-{
-    if (r->plan->is_asked)
-        return 1;
-    return lab_mode_tells(&r->spec.mode, &r->state->config, r->spec.multiple);
-}
-
 static int measure_all(reading *r, cli_progress *progress)
 {
     const cli_lab_plan *plan = r->plan;
@@ -160,12 +218,10 @@ static int measure_all(reading *r, cli_progress *progress)
         for (int32_t k = 0; k < plan->num_multiples && status == CLI_DONE; k++) {
             r->spec.mode = plan->modes[m];
             r->spec.multiple = plan->multiples[k];
-            if (tells(r))
-                status = read_once(r, 0);
-            const int slides = plan->slide_tokens > 0 &&
-                               (plan->is_asked || lab_mode_slides(&r->spec.mode));
-            if (status == CLI_DONE && slides && tells(r))
-                status = read_once(r, 1);
+            for (int slide = 0; slide < 2 && status == CLI_DONE; slide++)
+                if (needs(plan, &r->state->config, &r->spec.mode, r->spec.multiple,
+                          slide))
+                    status = read_once(r, slide);
             cli_progress_add(progress, plan->multiples[k]);
         }
     return status;

@@ -33,6 +33,11 @@ typedef struct cli_lab_plan {
 int cli_lab_plan_make(cli_lab_plan *out, const lab_config *config, const char *modes,
                       const char *multiples);
 
+/* Whether the text has all the windows of the plan, known before anything is trained;
+ * without_slide: the option that leaves sliding windows out, for the message. */
+int cli_lab_plan_check(const cli_lab_plan *plan, const lab_config *config,
+                       const lab_corpus *corpus, const char *without_slide);
+
 /* The settings of what the plan would find. */
 void cli_lab_plan_settings(const cli_lab_plan *plan, const lab_config *config,
                            const lab_corpus *corpus, lab_settings *out);

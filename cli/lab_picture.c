@@ -37,6 +37,53 @@ static int is_listed(const char *list, const char *name)
     return 0;
 }
 
+/* " a, b": what the user may choose of instead; method NULL: methods, else its modes. */
+static void list_names(const lab_results *results, const char *method, char *out,
+                       size_t size)
+{
+    int64_t count;
+    const char *last = "";
+    cli_lab_row *rows = cli_lab_rows(results, 0, &count);
+    out[0] = '\0';
+    for (int64_t i = 0; rows != NULL && i < count; i++) {
+        const char *name = method == NULL ? rows[i].method : rows[i].mode;
+        const size_t used = strlen(out);
+        if (method == NULL ? strcmp(name, last) == 0
+                           : strcmp(rows[i].method, method) != 0)
+            continue;
+        (void)snprintf(out + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+        last = name;
+    }
+    free(rows);
+}
+
+int cli_lab_check_names(const lab_results *results, const char *method,
+                        const char *modes)
+{
+    char names[600];
+    const char *name;
+    int is_there = 0, count = 0;
+    for (int64_t m = 0; (name = lab_results_method(results, m)) != NULL; m++)
+        is_there |= strcmp(name, method) == 0;
+    list_names(results, is_there ? method : NULL, names, sizeof names);
+    if (!is_there)
+        return cli_fail(CLI_USAGE, "--method is '%s', must be one that has results: %s",
+                        method, names[0] != '\0' ? names : "there are none");
+    for (const char *at = modes; at != NULL; count++) {
+        char mode[40];
+        const size_t length = strcspn(at, ",");
+        (void)snprintf(mode, sizeof mode, "%.*s", (int)length, at);
+        if (length >= sizeof mode || !has_mode(results, method, mode))
+            return cli_fail(CLI_USAGE, "--mode has '%.*s', must be of those of %s: %s",
+                            (int)length, at, method, names);
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    if (count > CLI_MAX_SERIES)
+        return cli_fail(CLI_USAGE, "--mode lists %d, must be at most %d", count,
+                        CLI_MAX_SERIES);
+    return CLI_DONE;
+}
+
 /* The rows that become lines; how many. */
 static int choose(const lab_results *results, const char *method, const char *modes,
                   cli_lab_row out[CLI_MAX_SERIES])
@@ -93,8 +140,9 @@ static int add_positions(const lab_results *results, const cli_lab_row *row,
     double *values = calloc((size_t)blocks + 1, sizeof *values);
     cli_series *series = values != NULL ? cli_panel_series(panel, blocks) : NULL;
     if (series == NULL) {
+        const int is_told = values != NULL;
         free(values);
-        return CLI_FAILED;
+        return is_told ? CLI_FAILED : cli_fail(CLI_FAILED, "out of memory");
     }
     if (lab_results_by_position(results, row->method, row->mode, multiple, blocks,
                                 values) == 0)
@@ -147,6 +195,8 @@ static void put_words(const lab_results *results, const char *method,
                    "by place in the longest window, %lld bytes to a point.",
                    (long long)s->layers, (long long)s->width, (long long)s->steps,
                    s->text, (long long)s->length);
+    cli_clean_text(figure->title);
+    cli_clean_text(figure->note);
 }
 
 int cli_lab_figure(const lab_results *results, const char *method, const char *modes,

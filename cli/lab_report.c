@@ -7,6 +7,7 @@
 #include "canvas.h"
 #include "file_out.h"
 #include "folder_out.h"
+#include "input.h"
 #include "lab_json.h"
 #include "lab_verbs.h"
 
@@ -88,7 +89,8 @@ static int save(const report_args *args, const lab_results *results)
                : cli_lab_save_report(results, args->method, args->modes, args->output);
 }
 
-static int show(const report_args *args, const lab_results *results)
+static int show(const report_args *args, const lab_results *results,
+                const lab_results *twice)
 {
     if (args->json)
         return cli_json_print(cli_lab_json(results, 1));
@@ -96,15 +98,26 @@ static int show(const report_args *args, const lab_results *results)
         cli_lab_csv(results, stdout);
         return CLI_DONE;
     }
-    lab_results twice = {.count = 0};
-    int status = args->claim != NULL ? cli_lab_read(&twice, args->claim) : CLI_DONE;
+    const int status = cli_lab_print(results);
     if (status == CLI_DONE && args->claim != NULL)
-        status = cli_lab_check_claim(results, &twice);
-    if (status == CLI_DONE)
-        status = cli_lab_print(results);
+        cli_lab_print_claim(results, twice);
+    return status;
+}
+
+/* All that is given, before anything is written; an input is never written over. */
+static int read_all(const report_args *args, const char *const *folders,
+                    lab_results *results, lab_results *twice)
+{
+    int status = CLI_DONE;
+    results->opened = twice->opened = cli_input_add;
+    for (int i = 0; i < MAX_FOLDERS && folders[i] != NULL && status == CLI_DONE; i++)
+        status = cli_lab_read(results, folders[i]);
+    if (status == CLI_DONE && args->method != NULL)
+        status = cli_lab_check_names(results, args->method, args->modes);
     if (status == CLI_DONE && args->claim != NULL)
-        cli_lab_print_claim(results, &twice);
-    lab_results_release(&twice);
+        status = cli_lab_read(twice, args->claim);
+    if (status == CLI_DONE && args->claim != NULL)
+        status = cli_lab_check_claim(results, twice);
     return status;
 }
 
@@ -121,14 +134,13 @@ static int run(int argc, char **argv)
         return cli_fail(CLI_USAGE, "--mode needs --method: whose modes to draw");
     if (args.claim != NULL && args.json + args.csv > 0)
         return cli_fail(CLI_USAGE, "--claim is a table: without --json or --csv");
-    lab_results results = {.count = 0};
-    status = CLI_DONE;
-    for (int i = 0; i < MAX_FOLDERS && folders[i] != NULL && status == CLI_DONE; i++)
-        status = cli_lab_read(&results, folders[i]);
+    lab_results results = {.count = 0}, twice = {.count = 0};
+    status = read_all(&args, folders, &results, &twice);
     if (status == CLI_DONE && args.output != NULL)
         status = save(&args, &results);
     if (status == CLI_DONE)
-        status = show(&args, &results);
+        status = show(&args, &results, &twice);
+    lab_results_release(&twice);
     lab_results_release(&results);
     return status;
 }

@@ -46,6 +46,11 @@ void cli_lab_csv(const lab_results *results, FILE *out);
 int cli_lab_figure(const lab_results *results, const char *method, const char *modes,
                    cli_figure *figure);
 
+/* Whether there are results of the method, and of it in each mode of the list (NULL:
+ * none), of which at most eight can be drawn. */
+int cli_lab_check_names(const lab_results *results, const char *method,
+                        const char *modes);
+
 /* Adds a results.json, a run's folder, or a folder of such.  Says what is wrong and
  * returns an exit code, as the next does. */
 int cli_lab_read(lab_results *out, const char *path);

@@ -61,17 +61,28 @@ static int choose_methods(const char *list, const lab_config *config, lab_config
     return status;
 }
 
+/* What is read of a method, which the text and the sizes must allow. */
+static int make_plan(const run_args *args, const cli_lab_bench *bench,
+                     const lab_config *config, cli_lab_plan *out)
+{
+    pe_error error;
+    if (lab_config_check(config, &error) != PE_OK)
+        return cli_fail(CLI_USAGE, "%s", error.message);
+    const int status = cli_lab_plan_make(out, config, NULL, args->multiples);
+    if (status != CLI_DONE)
+        return status;
+    out->threads = bench->threads;
+    out->eval_tokens = args->eval_tokens;
+    out->slide_tokens = args->no_slide ? 0 : args->eval_tokens / CLI_LAB_SLIDE_SHARE;
+    return cli_lab_plan_check(out, config, bench->corpus, "--no-slide");
+}
+
 /* Every seed of a method, in folder; adds the results. */
 static int run_method(const run_args *args, const cli_lab_bench *bench,
                       lab_config config, const char *folder, lab_results *results)
 {
     cli_lab_plan plan;
-    int status = cli_lab_plan_make(&plan, &config, NULL, args->multiples);
-    if (status != CLI_DONE)
-        return status;
-    plan.threads = bench->threads;
-    plan.eval_tokens = args->eval_tokens;
-    plan.slide_tokens = args->no_slide ? 0 : args->eval_tokens / CLI_LAB_SLIDE_SHARE;
+    int status = make_plan(args, bench, &config, &plan);
     for (int64_t seed = 0; seed < args->seeds && status == CLI_DONE; seed++) {
         config.seed = (uint64_t)seed;
         status = cli_lab_job(bench, &config, &plan, folder, results);
@@ -83,8 +94,11 @@ static int run_methods(const run_args *args, const cli_lab_bench *bench,
                        const lab_config *config, lab_results *results)
 {
     lab_config configs[MAX_METHODS];
+    cli_lab_plan plan;
     int count;
     int status = choose_methods(args->methods, config, configs, &count);
+    for (int i = 0; i < count && status == CLI_DONE; i++)
+        status = make_plan(args, bench, &configs[i], &plan);
     for (int i = 0; i < count && status == CLI_DONE; i++)
         status = run_method(args, bench, configs[i], args->lab.output, results);
     return status;
@@ -95,16 +109,22 @@ static int run_claim(const run_args *args, const cli_lab_bench *bench,
                      lab_config config)
 {
     lab_results once = {.count = 0}, twice = {.count = 0};
+    lab_config longer = config;
+    cli_lab_plan plan;
     char *folder = cli_lab_path(args->lab.output, "twice");
     int status = folder == NULL ? CLI_FAILED : CLI_DONE;
     lab_config_set_method(&config, LAB_ALIBI);
+    lab_config_set_method(&longer, LAB_SIN);
+    longer.length *= 2;
+    longer.batch = longer.batch > 1 ? longer.batch / 2 : 1;
+    if (status == CLI_DONE)
+        status = make_plan(args, bench, &config, &plan);
+    if (status == CLI_DONE)
+        status = make_plan(args, bench, &longer, &plan);
     if (status == CLI_DONE)
         status = run_method(args, bench, config, args->lab.output, &once);
-    lab_config_set_method(&config, LAB_SIN);
-    config.length *= 2;
-    config.batch = config.batch > 1 ? config.batch / 2 : 1;
     if (status == CLI_DONE)
-        status = run_method(args, bench, config, folder, &twice);
+        status = run_method(args, bench, longer, folder, &twice);
     if (status == CLI_DONE)
         status = cli_lab_check_claim(&once, &twice);
     if (status == CLI_DONE)

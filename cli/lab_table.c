@@ -5,6 +5,7 @@
  * Means over seeds, with the standard deviation of the sample where there are several. */
 #include "lab_report.h"
 
+#include "canvas.h"
 #include "print.h"
 #include "report.h"
 
@@ -167,9 +168,9 @@ int cli_lab_print(const lab_results *results)
 
 static void put_name(FILE *out, const cli_lab_row *row)
 {
-    const int is_quoted = strchr(row->method, ',') != NULL;
-    (void)fprintf(out, "%s%s%s,%s", is_quoted ? "\"" : "", row->method,
-                  is_quoted ? "\"" : "", row->mode);
+    cli_csv_text(out, row->method);
+    (void)fputc(',', out);
+    cli_csv_text(out, row->mode);
 }
 
 static void csv_losses(const lab_results *results, int slide, FILE *out)

@@ -185,12 +185,22 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static pe_status check(job *j, pe_error *error)
+{
+    const pe_status status = lab_mode_check(&j->spec->mode, j->spec->config, error);
+    return status == PE_OK ? check_fit(j, error) : status;
+}
+
+pe_status lab_evaluate_check(const lab_eval_spec *spec, pe_error *error)
+{
+    job j = {.spec = spec, .length = spec->config->length};
+    return check(&j, error);
+}
+
 pe_status lab_evaluate(const lab_eval_spec *spec, lab_eval *out, pe_error *error)
 {
     job j = {.spec = spec, .length = spec->config->length};
-    pe_status status = lab_mode_check(&spec->mode, spec->config, error);
-    if (status == PE_OK)
-        status = check_fit(&j, error);
+    pe_status status = check(&j, error);
     if (status != PE_OK)
         return status;
     const double start = now();

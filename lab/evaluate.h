@@ -35,6 +35,9 @@ typedef struct lab_eval {
 } lab_eval;
 
 pe_status lab_evaluate(const lab_eval_spec *spec, lab_eval *out, pe_error *error);
+/* Whether the text has such windows and the model such a mode; needs neither layout nor
+ * weights. */
+pe_status lab_evaluate_check(const lab_eval_spec *spec, pe_error *error);
 /* The modes that the report uses for a configuration: reference order, ended by NULL. */
 const char *const *lab_modes_of(const lab_config *config);
 /* Whether the mode has a number of its own at a multiple: past 1, or what differs from

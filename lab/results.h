@@ -61,6 +61,7 @@ typedef struct lab_results { /* zeroed: none */
     lab_result *items;
     lab_timing *timings;
     int64_t count, num_timings, room, timing_room;
+    void (*opened)(const char *path); /* told of each file that is read; NULL: not */
 } lab_results;
 
 void lab_results_release(lab_results *results);

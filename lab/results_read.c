@@ -4,6 +4,7 @@
  *
  * What a file says is checked before it is kept: a results.json may have been made
  * anywhere, and a merged table must not rest on half of one. */
+#include "mode.h"
 #include "results.h"
 
 #include <dirent.h>
@@ -28,6 +29,15 @@ static pe_status fail_field(const source *from, const char *what, const char *mu
                     must);
 }
 
+/* The value as it stands in the file, so that the message shows what to look for. */
+static pe_status fail_value(const source *from, const char *what, json_object *value,
+                            const char *must)
+{
+    return lab_fail(
+        from->error, PE_E_FORMAT, "%.120s: %s is %.60s, must be %s", from->path, what,
+        value != NULL ? json_object_to_json_string(value) : "missing", must);
+}
+
 static pe_status get_text(const source *from, json_object *object, const char *key,
                           char *out, size_t size)
 {
@@ -38,8 +48,34 @@ static pe_status get_text(const source *from, json_object *object, const char *k
         strlen(json_object_get_string(value)) !=
             (size_t)json_object_get_string_len(value))
         return fail_field(from, key, "a short text");
+    for (const char *c = json_object_get_string(value); *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            return fail_value(from, key, value, "without control characters");
     (void)snprintf(out, size, "%s", json_object_get_string(value));
     return PE_OK;
+}
+
+/* As lab_config_name writes it. */
+static pe_status get_method(const source *from, json_object *object, char *out)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789+,-.@_";
+    const pe_status status = get_text(from, object, "method", out, LAB_NAME_SIZE);
+    if (status != PE_OK || (out[0] != '\0' && out[strspn(out, letters)] == '\0'))
+        return status;
+    return fail_value(from, "method", json_object_object_get(object, "method"),
+                      "lower-case letters, digits and + , - . @ _");
+}
+
+static pe_status get_mode(const source *from, json_object *object, char *out,
+                          size_t size)
+{
+    lab_mode mode;
+    pe_error error;
+    const pe_status status = get_text(from, object, "mode", out, size);
+    if (status != PE_OK || lab_mode_parse(&mode, out, &error) == PE_OK)
+        return status;
+    return fail_value(from, "mode", json_object_object_get(object, "mode"),
+                      "one that lab eval knows");
 }
 
 static pe_status get_number(const source *from, json_object *object, const char *key,
@@ -55,15 +91,43 @@ static pe_status get_number(const source *from, json_object *object, const char 
     return PE_OK;
 }
 
+/* From 0 to last. */
 static pe_status get_integer(const source *from, json_object *object, const char *key,
-                             int64_t *out)
+                             int64_t last, int64_t *out)
 {
+    char must[64];
     json_object *value = NULL;
+    (void)snprintf(must, sizeof must, "a whole number from 0 to %lld", (long long)last);
     if (!json_object_object_get_ex(object, key, &value) ||
-        !json_object_is_type(value, json_type_int) || json_object_get_int64(value) < 0)
-        return fail_field(from, key, "a whole number");
+        !json_object_is_type(value, json_type_int) ||
+        json_object_get_int64(value) < 0 ||
+        json_object_get_uint64(value) > (uint64_t)last)
+        return fail_value(from, key, value, must);
     *out = json_object_get_int64(value);
     return PE_OK;
+}
+
+static pe_status get_seed(const source *from, json_object *object, uint64_t *out)
+{
+    json_object *value = NULL;
+    if (!json_object_object_get_ex(object, "seed", &value) ||
+        !json_object_is_type(value, json_type_int) || json_object_get_int64(value) < 0)
+        return fail_value(from, "seed", value,
+                          "a whole number from 0 to 18446744073709551615");
+    *out = json_object_get_uint64(value);
+    return PE_OK;
+}
+
+/* A number for JSON, whole for what is read: 2 and 2.0 are the same. */
+static pe_status get_multiple(const source *from, json_object *object, double *out)
+{
+    const pe_status status = get_number(from, object, "multiple", out);
+    if (status != PE_OK || (*out >= 1 && *out <= MAX_BLOCKS && *out == floor(*out)))
+        return status;
+    char must[64];
+    (void)snprintf(must, sizeof must, "a whole number from 1 to %d", MAX_BLOCKS);
+    return fail_value(from, "multiple", json_object_object_get(object, "multiple"),
+                      must);
 }
 
 static pe_status read_settings(const source *from, json_object *object,
@@ -79,7 +143,7 @@ static pe_status read_settings(const source *from, json_object *object,
         if (field->type == LAB_FIELD_TEXT) {
             status = get_text(from, object, field->name, at, field->size);
         } else if (field->type == LAB_FIELD_INTEGER) {
-            status = get_integer(from, object, field->name, &integer);
+            status = get_integer(from, object, field->name, INT32_MAX, &integer);
             memcpy(at, &integer, sizeof integer);
         } else {
             status = get_number(from, object, field->name, &number);
@@ -120,16 +184,13 @@ static pe_status read_result(const source *from, json_object *object,
 {
     lab_result r = {.slide = 0};
     char windows[16] = "";
-    int64_t seed = 0;
-    pe_status status = get_text(from, object, "method", r.method, sizeof r.method);
+    pe_status status = get_method(from, object, r.method);
     if (status == PE_OK)
-        status = get_integer(from, object, "seed", &seed);
+        status = get_seed(from, object, &r.seed);
     if (status == PE_OK)
-        status = get_text(from, object, "mode", r.mode, sizeof r.mode);
+        status = get_mode(from, object, r.mode, sizeof r.mode);
     if (status == PE_OK)
-        status = get_number(from, object, "multiple", &r.multiple);
-    if (status == PE_OK && !(r.multiple > 0))
-        status = fail_field(from, "multiple", "above 0");
+        status = get_multiple(from, object, &r.multiple);
     if (status == PE_OK)
         status = get_text(from, object, "windows", windows, sizeof windows);
     if (status == PE_OK && strcmp(windows, "slide") != 0 &&
@@ -139,7 +200,6 @@ static pe_status read_result(const source *from, json_object *object,
         status = get_number(from, object, "nll", &r.nll);
     if (status == PE_OK)
         status = read_positions(from, object, &r);
-    r.seed = (uint64_t)seed;
     r.slide = strcmp(windows, "slide") == 0;
     if (status == PE_OK)
         status = lab_results_add(results, &r, from->path, from->error);
@@ -151,27 +211,25 @@ static pe_status read_timing(const source *from, json_object *object,
                              lab_results *results)
 {
     lab_timing t = {.seed = 0};
-    int64_t seed = 0;
-    pe_status status = get_text(from, object, "method", t.method, sizeof t.method);
+    pe_status status = get_method(from, object, t.method);
     if (status == PE_OK)
-        status = get_integer(from, object, "seed", &seed);
+        status = get_seed(from, object, &t.seed);
     if (status == PE_OK)
         status = get_text(from, object, "what", t.what, sizeof t.what);
     if (status == PE_OK)
-        status = get_number(from, object, "multiple", &t.multiple);
+        status = get_multiple(from, object, &t.multiple);
     if (status == PE_OK)
-        status = get_integer(from, object, "tokens", &t.tokens);
+        status = get_integer(from, object, "tokens", INT64_MAX, &t.tokens);
     if (status == PE_OK)
         status = get_number(from, object, "seconds", &t.seconds);
     if (status == PE_OK)
-        status = get_integer(from, object, "memory", &t.memory);
+        status = get_integer(from, object, "memory", INT64_MAX, &t.memory);
     if (status == PE_OK)
-        status = get_integer(from, object, "threads", &t.threads);
+        status = get_integer(from, object, "threads", INT64_MAX, &t.threads);
     if (status == PE_OK)
         status = get_text(from, object, "isa", t.isa, sizeof t.isa);
     if (status == PE_OK)
         status = get_text(from, object, "blas", t.blas, sizeof t.blas);
-    t.seed = (uint64_t)seed;
     return status == PE_OK ? lab_results_add_timing(results, &t, from->error) : status;
 }
 
@@ -260,6 +318,8 @@ static pe_status read_file(lab_results *results, const char *path, pe_error *err
             (void)fclose(file);
         return status;
     }
+    if (results->opened != NULL)
+        results->opened(path);
     const int is_fine = S_ISREG(about.st_mode) && about.st_size <= MAX_BYTES;
     const size_t size = is_fine ? (size_t)about.st_size : 0;
     char *text = malloc(size + 1);

@@ -189,9 +189,12 @@ static void test_bad_files(void **state)
          PE_E_FORMAT},
         {"{\"schema\": \"posenc.lab/1\"}", "settings must be an object", PE_E_FORMAT},
         {"{\"schema\": \"posenc.lab/1\", \"settings\": {\"layers\": 2.5}}",
-         "layers must be a whole number", PE_E_FORMAT},
+         "layers is 2.5, must be a whole number", PE_E_FORMAT},
         {"{\"schema\": \"posenc.lab/1\", \"settings\": {\"layers\": -1}}",
-         "layers must be a whole number", PE_E_FORMAT},
+         "layers is -1, must be a whole number", PE_E_FORMAT},
+        {"{\"schema\": \"posenc.lab/1\", \"settings\": {\"layers\": 2147483648}}",
+         "layers is 2147483648, must be a whole number from 0 to 2147483647",
+         PE_E_FORMAT},
     };
     (void)state;
     for (size_t i = 0; i < LAB_COUNT(cases); i++) {
