@@ -86,7 +86,7 @@ static void test_merge(void **state)
     lab_results results = {.count = 0};
     lab_mean mean;
     pe_error error;
-    double blocks[2];
+    double blocks[3];
     (void)state;
     write_run("rope-s0", 64, "rope", 0, "1.25");
     write_run("rope-s1", 64, "rope", 1, "1.5");
