@@ -75,7 +75,8 @@ static int train(job *j, lab_state *state)
                                   .from_sha256 = "",
                                   .save_every = CLI_LAB_SAVE_EVERY,
                                   .threads = j->bench->threads,
-                                  .resume = 1};
+                                  .resume = 1,
+                                  .is_batch = 1};
     int status = cli_lab_train(&how, state, &record);
     if (status != CLI_DONE)
         return status;

@@ -134,6 +134,12 @@ static const char *difference(const lab_config *a, const lab_config *b,
     return NULL;
 }
 
+/* What helps where the settings must stay. */
+static const char *way_out(const cli_lab_training *how)
+{
+    return how->is_batch ? "another -o" : "--force to begin again";
+}
+
 static void write_from(const char *sha256, value_text out)
 {
     if (sha256[0] == '\0')
@@ -150,11 +156,9 @@ static int check_from(const sitting *s)
         return CLI_DONE;
     write_from(s->record.from_sha256, had);
     write_from(s->how->from_sha256, given);
-    return cli_fail(
-        CLI_FAILED,
-        "%s began with %s, not %s; give the same --from, or --force to begin "
-        "again",
-        s->how->folder, had, given);
+    return cli_fail(CLI_FAILED, "%s began with %s, not %s; give %s%s", s->how->folder,
+                    had, given, s->how->is_batch ? "" : "the same --from, or ",
+                    way_out(s->how));
 }
 
 static int take_up(sitting *s, const char *corpus_sha256)
@@ -164,14 +168,13 @@ static int take_up(sitting *s, const char *corpus_sha256)
     const char *name = difference(&s->state.config, how->config, values);
     if (name != NULL)
         return cli_fail(CLI_FAILED,
-                        "%s has %s %s, not %s; give the same settings, or --force to "
-                        "begin again",
-                        how->folder, name, values[0], values[1]);
+                        "%s has %s %s, not %s; give the same settings, or %s",
+                        how->folder, name, values[0], values[1], way_out(how));
     if (strcmp(corpus_sha256, how->corpus->sha256) != 0)
-        return cli_fail(CLI_FAILED,
-                        "%s has learned from another text than %s; give the same, or "
-                        "--force to begin again",
-                        how->folder, how->corpus->name);
+        return cli_fail(
+            CLI_FAILED,
+            "%s has learned from another text than %s; give the same, or %s",
+            how->folder, how->corpus->name, way_out(how));
     cli_lab_record_read(&s->record, s->file, s->state.step);
     s->before = s->record.seconds;
     return check_from(s);

@@ -23,6 +23,7 @@ typedef struct cli_lab_training {
     int32_t threads;         /* for the record */
     int32_t resume;          /* a run that is there goes on; a finished one is fine */
     int32_t force;           /* a run that is there is begun again */
+    int32_t is_batch;        /* lab run: it has no --force and no --from */
 } cli_lab_training;
 
 /* Trains, with a bar on stderr, and leaves checkpoint.safetensors and train.json in the

@@ -215,6 +215,31 @@ def check_plans(c):
                 not os.path.exists(c.path("never")))
 
 
+def check_other_runs(c):
+    """A folder whose run is another one: what lab run advises are options it has."""
+    sizes = "--width 16 --heads 2 --layers 1 --batch 4".split()
+    c.run("train", *sizes, "--steps", "6", "--copy", "8", "--method", "alibi", "-o",
+          "other", "--json")
+    c.run("train", "--from", "a/alibi-slopes-seed0", "--length", "128", "--steps", "6",
+          "--copy", "8", "-o", "began", "--json")
+    plan = "--multiple 1,2 --no-slide --methods".split()
+    for what, words, arguments in (
+            ("settings", ("other/alibi-seed0 has steps 6, not 7; give the same settings, "
+                          "or another -o\n",),
+             ["alibi", "--steps", "7", "--copy", "8", "-o", "other"]),
+            ("text", ("other/alibi-seed0 has learned from another text than copy16; give "
+                      "the same, or another -o\n",),
+             ["alibi", "--steps", "6", "--copy", "16", "-o", "other"]),
+            ("weights", ("began/alibi-slopes-seed0 began with weights of SHA-256",
+                         ", not random weights; give another -o\n"),
+             ["alibi-slopes", "--steps", "6", "--copy", "8", "--length", "128", "-o",
+              "began"])):
+        c.refused(f"another run: {what}", 1, words, "run", *sizes, *plan, *arguments)
+    c.refused("another run, of lab train", 1, ("or --force to begin again\n",), "train",
+              *sizes, "--steps", "7", "--copy", "8", "--method", "alibi", "-o", "other",
+              "--resume")
+
+
 def check_bad_results(c):
     good = json.loads(c.read("a", "rope-seed0", "results.json"))
     for field, value, words in (
@@ -286,6 +311,7 @@ def run(posenc, folder):
     check_inputs_stay(c)
     check_modes_that_apply(c)
     check_plans(c)
+    check_other_runs(c)
     check_bad_results(c)
     check_names(c)
     check_written_names(c)
