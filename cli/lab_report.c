@@ -9,9 +9,11 @@
 #include "folder_out.h"
 #include "input.h"
 #include "lab_json.h"
+#include "lab_store.h"
 #include "lab_verbs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MAX_FOLDERS = 256 };
@@ -62,20 +64,23 @@ static int save_csv(const lab_results *results, const char *path)
 int cli_lab_save_report(const lab_results *results, const char *method,
                         const char *modes, const char *folder)
 {
-    char path[1024];
     int status = cli_folder_make(folder);
-    if (strlen(folder) > sizeof path - 16)
-        return cli_fail(CLI_USAGE, "--output is longer than %d bytes",
-                        (int)sizeof path - 16);
-    (void)snprintf(path, sizeof path, "%s/report.json", folder);
+    if (status != CLI_DONE)
+        return status;
+    char *json = cli_lab_path(folder, "report.json");
+    char *csv = cli_lab_path(folder, "report.csv");
+    char *svg = cli_lab_path(folder, "report.svg");
+    if (json == NULL || csv == NULL || svg == NULL)
+        status = CLI_FAILED;
     if (status == CLI_DONE)
-        status = cli_lab_save_json(cli_lab_json(results, 1), path);
-    (void)snprintf(path, sizeof path, "%s/report.csv", folder);
+        status = cli_lab_save_json(cli_lab_json(results, 1), json);
     if (status == CLI_DONE)
-        status = save_csv(results, path);
-    (void)snprintf(path, sizeof path, "%s/report.svg", folder);
+        status = save_csv(results, csv);
     if (status == CLI_DONE)
-        status = save_picture(results, method, modes, path);
+        status = save_picture(results, method, modes, svg);
+    free(json);
+    free(csv);
+    free(svg);
     return status;
 }
 

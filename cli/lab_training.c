@@ -4,7 +4,7 @@
  */
 #include "lab_training.h"
 
-#include "file_out.h"
+#include "lab_json.h"
 #include "lab_store.h"
 #include "progress.h"
 #include "stop.h"
@@ -242,22 +242,8 @@ static int find_state(sitting *s)
 static int save_record(const sitting *s)
 {
     json_object *object = cli_lab_record_json(&s->record, &s->state, s->how->corpus);
-    cli_file_out out = {0};
     cli_stop_hold();
-    int code = cli_file_create(&out, s->file, 0);
-    const char *text = json_object_to_json_string_ext(
-        object, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-                    JSON_C_TO_STRING_NOSLASHESCAPE);
-    if (code == CLI_DONE && text == NULL)
-        code = cli_fail(CLI_FAILED, "out of memory");
-    if (code == CLI_DONE)
-        code = cli_file_write(&out, text, strlen(text));
-    if (code == CLI_DONE)
-        code = cli_file_write(&out, "\n", 1);
-    if (code == CLI_DONE)
-        code = cli_file_commit(&out);
-    cli_file_discard(&out);
-    (void)json_object_put(object);
+    const int code = cli_lab_save_json(object, s->file);
     cli_stop_watch();
     return code;
 }

@@ -291,6 +291,10 @@ def check_written_names(c):
         row["method"] = "learned+rope,alibi"
     c.write("odd", odd)
     c.run("report", "odd", "-o", "odd-report", "--json")
+    c.run("report", "odd", "-o", "./" * 600 + "odd-far", "--json")
+    c.check("a report by a long path is another", all(
+        c.read("odd-far", name) == c.read("odd-report", name)
+        for name in ("report.json", "report.csv", "report.svg")))
     svg = xml.dom.minidom.parseString(c.read("odd-report", "report.svg"))
     words = " ".join(node.firstChild.data for node in svg.getElementsByTagName("text"))
     c.check(f"text of the picture: {words!r}", "<a>&\"b\"" in words and "\u00e9, c" in words
