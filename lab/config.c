@@ -99,6 +99,14 @@ pe_status lab_config_set_layers(lab_config *config, const char *list, pe_error *
     return PE_OK;
 }
 
+int lab_config_has(const lab_config *config, lab_method method)
+{
+    for (int32_t i = 0; i < config->layers; i++)
+        if (config->layer[i] == method)
+            return 1;
+    return 0;
+}
+
 static int is_uniform(const lab_config *config)
 {
     for (int i = 1; i < config->layers; i++)
@@ -178,7 +186,6 @@ static pe_status check_sizes(const lab_config *c, pe_error *error)
 
 static pe_status check_methods(const lab_config *c, pe_error *error)
 {
-    int has_alibi = 0;
     if (c->input != LAB_NONE && !is_input(c->input))
         return lab_fail(error, PE_E_ARGUMENT,
                         "input is %d, must be none (0), sin (1) or learned (2)",
@@ -189,23 +196,14 @@ static pe_status check_methods(const lab_config *c, pe_error *error)
             return lab_fail(error, PE_E_ARGUMENT,
                             "method of layer %d is %d, must be 0 or from %d to %d", i,
                             (int)method, LAB_ROPE, LAB_NUM_METHODS - 1);
-        has_alibi |= method == LAB_ALIBI;
     }
     if (c->learn_slopes != 0 && c->learn_slopes != 1)
         return lab_fail(error, PE_E_ARGUMENT, "learn_slopes is %d, must be 0 or 1",
                         (int)c->learn_slopes);
-    if (c->learn_slopes && !has_alibi)
+    if (c->learn_slopes && !lab_config_has(c, LAB_ALIBI))
         return lab_fail(error, PE_E_ARGUMENT,
                         "learn_slopes is 1, but no layer's method is alibi");
     return PE_OK;
-}
-
-static int has_rope(const lab_config *c)
-{
-    for (int i = 0; i < c->layers; i++)
-        if (c->layer[i] == LAB_ROPE)
-            return 1;
-    return 0;
 }
 
 static pe_status check_extension(const lab_config *c, pe_error *error)
@@ -218,9 +216,10 @@ static pe_status check_extension(const lab_config *c, pe_error *error)
                             (int)c->first_length);
         return PE_OK;
     }
-    const int fits = mode->type == LAB_MODE_PI ? has_rope(c) || c->input == LAB_SIN
+    const int has_rope = lab_config_has(c, LAB_ROPE);
+    const int fits = mode->type == LAB_MODE_PI ? has_rope || c->input == LAB_SIN
                      : mode->type == LAB_MODE_NTK || mode->type == LAB_MODE_YARN
-                         ? has_rope(c)
+                         ? has_rope
                          : mode->type == LAB_MODE_INTERP && c->input == LAB_LEARNED;
     if (!fits)
         return lab_fail(error, PE_E_ARGUMENT,

@@ -71,6 +71,8 @@ int lab_method_find(const char *name, lab_method *out);
 void lab_config_set_method(lab_config *config, lab_method method);
 /* "rope,none,rope": a method for each layer, and how many layers; input stays. */
 pe_status lab_config_set_layers(lab_config *config, const char *list, pe_error *error);
+/* Whether a layer has that method. */
+int lab_config_has(const lab_config *config, lab_method method);
 /* "rope", "learned+rope,none,rope" of a mixture, "alibi-slopes" with learned ones,
  * "rope-yarn-b8" of an extended model; what results and folders are named by.  size at
  * least 320. */

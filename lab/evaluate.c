@@ -163,11 +163,7 @@ static pe_status run(job *j, int32_t num_workers, lab_eval *out, pe_error *error
 {
     const int64_t total = j->windows * j->num_chunks;
     const int64_t groups = (total + j->rows - 1) / j->rows;
-    const pe_executor *executor = j->spec->executor;
-    if (num_workers > 1)
-        executor->run(executor->ctx, groups, 1, work, j);
-    else
-        work(j, 0, 0, groups);
+    lab_run(j->spec->executor, groups, work, j);
     for (int32_t i = 0; i < num_workers; i++) {
         const worker *w = &j->workers[i];
         if (w->status != PE_OK)
@@ -236,9 +232,8 @@ const char *const *lab_modes_of(const lab_config *config)
     static const char *const others[] = {"base", "window", NULL};
     if (config->input == LAB_LEARNED)
         return learned;
-    for (int32_t i = 0; i < config->layers; i++)
-        if (config->layer[i] == LAB_ROPE)
-            return rope;
+    if (lab_config_has(config, LAB_ROPE))
+        return rope;
     return config->input == LAB_SIN ? sin : others;
 }
 

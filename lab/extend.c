@@ -8,14 +8,6 @@
 
 #include <string.h>
 
-static int has_rope(const lab_config *config)
-{
-    for (int i = 0; i < config->layers; i++)
-        if (config->layer[i] == LAB_ROPE)
-            return 1;
-    return 0;
-}
-
 static int can_train_in(const lab_mode *mode)
 {
     return mode->fixed == 0 &&
@@ -29,7 +21,8 @@ static pe_status choose(const lab_config *config, const char *name, lab_mode *mo
 {
     char had[40] = "";
     const int is_learned = config->input == LAB_LEARNED;
-    if (name == NULL && (is_learned || config->input == LAB_SIN || has_rope(config)))
+    if (name == NULL &&
+        (is_learned || config->input == LAB_SIN || lab_config_has(config, LAB_ROPE)))
         return lab_fail(error, PE_E_ARGUMENT,
                         "the extension is missing: %s must say how positions past %d "
                         "are read",

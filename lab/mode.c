@@ -84,14 +84,6 @@ void lab_mode_name(const lab_mode *mode, char *out, size_t size)
                 (void)snprintf(out, size, "%s", plain[i].name);
 }
 
-static int has_rope(const lab_config *config)
-{
-    for (int32_t i = 0; i < config->layers; i++)
-        if (config->layer[i] == LAB_ROPE)
-            return 1;
-    return 0;
-}
-
 static int is_extended(const lab_config *config)
 {
     return config->extension.type != LAB_MODE_BASE &&
@@ -127,7 +119,7 @@ pe_status lab_mode_check(const lab_mode *mode, const lab_config *config,
         break;
     }
     const int takes_sin = mode->type == LAB_MODE_PI;
-    if (!has_rope(config) && !(takes_sin && config->input == LAB_SIN))
+    if (!lab_config_has(config, LAB_ROPE) && !(takes_sin && config->input == LAB_SIN))
         return lab_fail(error, PE_E_ARGUMENT, "mode %s is for %s, which %.100s has not",
                         name, takes_sin ? "rope layers or a sin input" : "rope layers",
                         model);

@@ -94,14 +94,11 @@ void lab_layout_make(lab_layout *out, const lab_config *config)
     const int64_t d = config->width;
     const double root = 1 / sqrt((double)d);
     const int32_t last = INDEX_LAYERS + PER_LAYER * config->layers;
-    int has_t5 = 0;
     *out = (lab_layout){.p = -1, .t5 = -1};
     out->e = named(add(out, INDEX_E, LAB_VOCAB, d, root), "e");
     if (config->input == LAB_LEARNED)
         out->p = named(add(out, INDEX_P, config->length, d, 0.5), "p");
-    for (int32_t i = 0; i < config->layers; i++)
-        has_t5 |= config->layer[i] == LAB_T5;
-    if (has_t5)
+    if (lab_config_has(config, LAB_T5))
         out->t5 = named(add(out, INDEX_T5, T5_BUCKETS, config->heads, root), "t5");
     for (int32_t i = 0; i < config->layers; i++)
         add_layer(out, config, i);
