@@ -4,6 +4,7 @@
  *
  * Fields mostly take usual values, sometimes any.  No crash; a refused call has written
  * nothing; probabilities of a row are NaN, nothing, or sum to at most 1. */
+#include "bytes.h"
 #include "posenc/attention.h"
 
 #include <math.h>
@@ -14,44 +15,30 @@ enum { HEADS = 4, DIM = 24, TOKENS = 80, ROOM = 2 * HEADS * TOKENS * DIM };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const uint8_t *input;
-static size_t left;
+static struct bytes input;
 static float x[ROOM], out[ROOM], before[ROOM], grads_data[ROOM];
 static float probs[2 * HEADS * TOKENS * TOKENS], lse[2 * HEADS * TOKENS];
 static float dmask[2 * HEADS * TOKENS * TOKENS];
 static int64_t ids[2][2 * TOKENS];
 
-static uint64_t take(size_t count)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < count; i++) {
-        value = value << 8 | (left > 0 ? *input : 0);
-        if (left > 0) {
-            input++;
-            left--;
-        }
-    }
-    return value;
-}
-
 static int64_t whole(int64_t low, int64_t high)
 {
-    const uint64_t pick = take(1);
+    const uint64_t pick = take(&input, 1);
     return pick < 248 ? low + (int64_t)(pick % (uint64_t)(high - low + 1))
-                      : (int64_t)take(8);
+                      : (int64_t)take(&input, 8);
 }
 
 static int chance(unsigned percent)
 {
-    return take(1) % 100 < percent;
+    return take(&input, 1) % 100 < percent;
 }
 
 static double real(double usual)
 {
     double value;
-    if (take(1) < 240)
+    if (take(&input, 1) < 240)
         return usual;
-    const uint64_t bits = take(8);
+    const uint64_t bits = take(&input, 8);
     memcpy(&value, &bits, sizeof value);
     return value;
 }
@@ -62,7 +49,7 @@ static void positions(pe_positions *at, int which)
     if (chance(40))
         return;
     for (int i = 0; i < 2 * TOKENS; i++)
-        ids[which][i] = left > 0 ? whole(-20, 200) : i;
+        ids[which][i] = input.size > 0 ? whole(-20, 200) : i;
     *at = (pe_positions){.ids = ids[which], .batch_stride = chance(50) ? TOKENS : 0};
 }
 
@@ -72,10 +59,10 @@ static pe_attention *plan(pe_attention_spec *spec, pe_rope **rope, pe_bias **bia
     pe_error error;
     *spec = (pe_attention_spec){
         .struct_size = sizeof *spec,
-        .num_heads = (int32_t)(take(1) % HEADS) + 1,
+        .num_heads = (int32_t)(take(&input, 1) % HEADS) + 1,
         .num_kv_heads = (int32_t)whole(1, 2),
-        .head_dim = (int32_t)(take(1) % DIM) + 1,
-        .v_head_dim = (int32_t)(take(1) % (DIM + 1)),
+        .head_dim = (int32_t)(take(&input, 1) % DIM) + 1,
+        .v_head_dim = (int32_t)(take(&input, 1) % (DIM + 1)),
         .no_skip = (int32_t)whole(0, 1),
         .scale = real(0),
         .softcap = real(chance(30) ? 2.5 : 0),
@@ -228,15 +215,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     pe_attention_spec spec;
     pe_rope *rope = NULL;
     pe_bias *bias = NULL;
-    input = data;
-    left = size;
+    input = (struct bytes){data, size};
     for (int i = 0; i < ROOM; i++) {
         x[i] = (float)(i * 7919 % 997) / 499 - 1;
         out[i] = before[i] = 7;
     }
     pe_attention *made = plan(&spec, &rope, &bias);
     if (chance(20))
-        x[take(2) % ROOM] = chance(50) ? NAN : INFINITY;
+        x[take(&input, 2) % ROOM] = chance(50) ? NAN : INFINITY;
     if (made != NULL) {
         static call c;
         memset(&c, 0, sizeof c);

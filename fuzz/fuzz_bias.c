@@ -4,6 +4,7 @@
  *
  * Fields mostly take usual values, sometimes any.  No crash; a refused call has written
  * nothing; rows of a softmax are NaN, nothing, or sum to 1. */
+#include "bytes.h"
 #include "posenc/posenc.h"
 
 #include <math.h>
@@ -14,47 +15,22 @@ enum { MAX_HEADS = 8, MAX_BUCKETS = 64, ROOM = 2048 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const uint8_t *input;
-static size_t left;
+static struct bytes input;
 static float parameters[MAX_HEADS * MAX_BUCKETS], grad[2 * MAX_HEADS * MAX_BUCKETS];
 static float x_data[ROOM], y_data[ROOM], y_before[ROOM];
 
-static uint64_t take(size_t count)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < count; i++) {
-        value = value << 8 | (left > 0 ? *input : 0);
-        if (left > 0) {
-            input++;
-            left--;
-        }
-    }
-    return value;
-}
-
-static double real(const double *usual, size_t count)
-{
-    const size_t pick = (size_t)take(1);
-    double value;
-    if (pick < 224)
-        return usual[pick % count];
-    const uint64_t bits = take(8);
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static int64_t whole(int64_t low, int64_t high)
 {
-    const uint64_t pick = take(1);
+    const uint64_t pick = take(&input, 1);
     return pick < 240 ? low + (int64_t)(pick % (uint64_t)(high - low + 1))
-                      : (int64_t)take(8);
+                      : (int64_t)take(&input, 8);
 }
 
 /* Positions by start, or ids that the input gives. */
 static void positions(pe_positions *at, int64_t *ids, int64_t count)
 {
     memset(at, 0, sizeof *at);
-    if (take(1) % 2 == 0) {
+    if (take(&input, 1) % 2 == 0) {
         at->start = whole(-8, 60);
         return;
     }
@@ -71,17 +47,17 @@ static pe_bias *plan(pe_bias_spec *spec)
     *spec = (pe_bias_spec){.struct_size = sizeof *spec,
                            .type = (pe_bias_type)whole(1, 4),
                            .form = (pe_bias_form)whole(1, 3),
-                           .num_heads = (int32_t)(take(1) % (MAX_HEADS + 1)),
+                           .num_heads = (int32_t)(take(&input, 1) % (MAX_HEADS + 1)),
                            .head_start = (int32_t)whole(0, 3),
-                           .scale = real(scales, 4)};
+                           .scale = take_double(&input, scales, 4)};
     for (size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
-        parameters[i] = (float)(take(left > 0) + 1) / 128;
+        parameters[i] = (float)(take(&input, input.size > 0) + 1) / 128;
     if (spec->type == PE_BIAS_ALIBI) {
-        spec->max_bias = real(max_biases, 5);
+        spec->max_bias = take_double(&input, max_biases, 5);
         spec->slope_recipe = (pe_slope_recipe)whole(0, 1);
         spec->round_to = (pe_dtype)whole(0, 3);
     } else if (spec->type == PE_BIAS_T5) {
-        spec->num_buckets = (int32_t)(take(1) % (MAX_BUCKETS + 1));
+        spec->num_buckets = (int32_t)(take(&input, 1) % (MAX_BUCKETS + 1));
         spec->max_distance = whole(30, 200);
         spec->table = parameters;
     } else {
@@ -111,19 +87,21 @@ static void calls(const pe_bias *bias, const pe_bias_spec *spec)
 {
     static const double scales[] = {1, 0.125, 0, -1};
     int64_t q_ids[16], k_ids[64];
-    const int64_t heads = (int64_t)(take(1) % MAX_HEADS) + 1;
-    const int64_t q_len = (int64_t)(take(1) % 4), k_len = (int64_t)(take(1) % 64) + 1;
+    const int64_t heads = (int64_t)(take(&input, 1) % MAX_HEADS) + 1;
+    const int64_t q_len = (int64_t)(take(&input, 1) % 4),
+                  k_len = (int64_t)(take(&input, 1) % 64) + 1;
     pe_positions q_at, k_at;
     pe_tensor x, y;
     positions(&q_at, q_ids, q_len);
     positions(&k_at, k_ids, k_len);
     for (int i = 0; i < ROOM; i++)
-        y_before[i] = y_data[i] = x_data[i] = (float)(int64_t)take(left > 0) - 100;
-    if (take(1) % 8 == 0)
-        x_data[take(1)] = take(1) % 2 ? NAN : -INFINITY;
+        y_before[i] = y_data[i] = x_data[i] =
+            (float)(int64_t)take(&input, input.size > 0) - 100;
+    if (take(&input, 1) % 8 == 0)
+        x_data[take(&input, 1)] = take(&input, 1) % 2 ? NAN : -INFINITY;
     pe_tensor_bhsd(&x, PE_F32, x_data, 1, heads, q_len, k_len);
     pe_tensor_bhsd(&y, PE_F32, y_data, 1, heads, q_len, k_len);
-    const double scale = real(scales, 4);
+    const double scale = take_double(&input, scales, 4);
     const pe_mask mask = (pe_mask)whole(1, 2);
     const pe_status made[] = {
         pe_bias_fill(bias, &q_at, &k_at, &y, NULL),
@@ -146,8 +124,7 @@ static void calls(const pe_bias *bias, const pe_bias_spec *spec)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     pe_bias_spec spec;
-    input = data;
-    left = size;
+    input = (struct bytes){data, size};
     pe_bias *bias = plan(&spec);
     if (bias != NULL)
         calls(bias, &spec);

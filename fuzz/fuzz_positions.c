@@ -5,6 +5,7 @@
  * Counts come from the input as they are; a call whose result would not fit the room is
  * not made.  No crash, nothing written past what the header says, and nothing at all by
  * a call that fails. */
+#include "bytes.h"
 #include "posenc/positions.h"
 
 #include <stdlib.h>
@@ -14,28 +15,14 @@ enum { ROOM = 3 * 512, MAX_LIST = 16 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const uint8_t *input;
-static size_t left;
+static struct bytes input;
 static int64_t ids[ROOM + 1], next[MAX_LIST + 1];
-
-static uint64_t take(size_t count)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < count; i++) {
-        value = value << 8 | (left > 0 ? *input : 0);
-        if (left > 0) {
-            input++;
-            left--;
-        }
-    }
-    return value;
-}
 
 /* Small most of the time, any int64 the rest. */
 static int64_t number(void)
 {
-    const uint64_t pick = take(1);
-    return pick < 224 ? (int64_t)pick % 32 - 1 : (int64_t)take(8);
+    const uint64_t pick = take(&input, 1);
+    return pick < 224 ? (int64_t)pick % 32 - 1 : (int64_t)take(&input, 8);
 }
 
 /* count of ids may have been written, and no more; by a failure none. */
@@ -55,7 +42,7 @@ static void masks(pe_error *error)
     uint8_t mask[512];
     const int64_t batch = number(), len = number(), pad = number();
     for (size_t i = 0; i < sizeof mask; i++)
-        mask[i] = (uint8_t)take(left > 0);
+        mask[i] = (uint8_t)take(&input, input.size > 0);
     if (batch > 0 && len > 0 && (batch > MAX_LIST || len > 512 || batch * len > 512))
         return;
     int64_t *at = batch <= MAX_LIST ? next : NULL;
@@ -66,12 +53,12 @@ static void masks(pe_error *error)
 static void packed(pe_error *error)
 {
     int32_t cu_seqlens[MAX_LIST + 1];
-    const int64_t num_seqs = (int64_t)take(1) % (MAX_LIST + 1);
+    const int64_t num_seqs = (int64_t)take(&input, 1) % (MAX_LIST + 1);
     const int64_t ranks = number(), rank = number();
-    const pe_shard shard = (pe_shard)(take(1) % 4);
-    cu_seqlens[0] = (int32_t)(take(1) % 17 == 16);
+    const pe_shard shard = (pe_shard)(take(&input, 1) % 4);
+    cu_seqlens[0] = (int32_t)(take(&input, 1) % 17 == 16);
     for (int64_t s = 0; s < MAX_LIST; s++)
-        cu_seqlens[s + 1] = cu_seqlens[s] + (int32_t)(take(1) % 34) - (s == 9);
+        cu_seqlens[s + 1] = cu_seqlens[s] + (int32_t)(take(&input, 1) % 34) - (s == 9);
     judge(pe_positions_packed(cu_seqlens, num_seqs, ids, error), error,
           num_seqs > 0 ? cu_seqlens[num_seqs] : 0);
     for (int64_t i = 0; i <= ROOM; i++)
@@ -104,17 +91,17 @@ static void mrope(pe_error *error)
 {
     static const double steps[] = {0, 1, 0.5, 2, 25, 1e300, -1};
     pe_mrope_run runs[MAX_LIST];
-    const int64_t num_runs = (int64_t)(take(1) % (MAX_LIST + 1));
+    const int64_t num_runs = (int64_t)(take(&input, 1) % (MAX_LIST + 1));
     int64_t tokens = 0;
     for (int64_t r = 0; r < num_runs; r++) {
         pe_mrope_run *run = &runs[r];
         *run = (pe_mrope_run){.t = number()};
-        if (take(1) & 1) {
+        if (take(&input, 1) & 1) {
             run->h = number();
             run->w = number();
-            run->time_step = steps[take(1) % 7];
-            if (run->time_step == 25 && left >= 8) {
-                const uint64_t bits = take(8);
+            run->time_step = steps[take(&input, 1) % 7];
+            if (run->time_step == 25 && input.size >= 8) {
+                const uint64_t bits = take(&input, 8);
                 memcpy(&run->time_step, &bits, sizeof bits);
             }
         }
@@ -137,7 +124,7 @@ static void maps(pe_error *error)
         near[i] = number();
     if (count <= MAX_LIST)
         judge(pe_positions_self_extend(near, count, group, window,
-                                       (int32_t)(take(1) % 3), ids, error),
+                                       (int32_t)(take(&input, 1) % 3), ids, error),
               error, count);
     for (int64_t i = 0; i <= ROOM; i++)
         ids[i] = INT64_MIN + 77;
@@ -152,10 +139,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static void (*const builders[])(pe_error *) = {masks, packed, shards,
                                                    grids, mrope,  maps};
     pe_error error;
-    input = data;
-    left = size;
+    input = (struct bytes){data, size};
     for (int64_t i = 0; i <= ROOM; i++)
         ids[i] = INT64_MIN + 77;
-    builders[take(1) % 6](&error);
+    builders[take(&input, 1) % 6](&error);
     return 0;
 }
