@@ -66,8 +66,7 @@ static int add_mode(cli_lab_plan *out, const lab_config *config, const char *nam
 int cli_lab_plan_make(cli_lab_plan *out, const lab_config *config, const char *modes,
                       const char *multiples)
 {
-    *out = (cli_lab_plan){.eval_tokens = 32768, .slide_tokens = 4096};
-    out->is_asked = modes != NULL;
+    *out = (cli_lab_plan){.is_asked = modes != NULL};
     int status = read_multiples(out, multiples != NULL ? multiples : "1,2,4,8,16");
     for (const char *const *name = lab_modes_of(config);
          modes == NULL && *name != NULL && status == CLI_DONE; name++)

@@ -28,7 +28,7 @@ typedef struct cli_lab_plan {
         is_asked; /* modes were named: each is read wherever it can be, and slides */
 } cli_lab_plan;
 
-/* modes: a list with commas, NULL for those of the report; multiples: a list, NULL for
+/* Tokens and threads are the caller's to set.  modes: a list with commas, NULL for those of the report; multiples: a list, NULL for
  * 1,2,4,8,16.  Says what is wrong and returns an exit code. */
 int cli_lab_plan_make(cli_lab_plan *out, const lab_config *config, const char *modes,
                       const char *multiples);

@@ -58,7 +58,7 @@ typedef struct lab_config {
      * from then on; INTERP: the learned table was stretched, once.  fixed stays 0.
      * LAB_MODE_BASE and first_length 0: trained at one length only. */
     lab_mode extension;
-    int32_t first_length, reserved;
+    int32_t first_length;
 } lab_config;
 
 extern const lab_config lab_config_a, lab_config_b; /* method NONE, seed 0 */

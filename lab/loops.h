@@ -10,8 +10,6 @@
 
 #include "lab.h"
 
-enum { LAB_SUM_BLOCK = 4096 }; /* floats whose squares are added up in one go */
-
 typedef struct lab_adamw_rates {
     float clip; /* what gradients are multiplied by */
     float keep; /* what weights are multiplied by first: decay */

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELD(name, type)                                                           \
-  {                                                                                 \
-#    name, type, 0, offsetof(lab_settings, name), sizeof(((lab_settings *)0)->name) \
+#define FIELD(name, type)                                                        \
+  {                                                                              \
+#    name, type, offsetof(lab_settings, name), sizeof(((lab_settings *)0)->name) \
   }
 
 const lab_field lab_fields[] = {

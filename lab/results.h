@@ -24,9 +24,8 @@ typedef struct lab_settings { /* what runs that are compared have in common */
 } lab_settings;
 
 typedef struct lab_field {
-    const char *name; /* in JSON and in messages */
-    int32_t type;     /* LAB_FIELD_... */
-    int32_t reserved;
+    const char *name;    /* in JSON and in messages */
+    int32_t type;        /* LAB_FIELD_... */
     size_t offset, size; /* in lab_settings; size: of a text */
 } lab_field;
 enum { LAB_FIELD_INTEGER = 1, LAB_FIELD_NUMBER = 2, LAB_FIELD_TEXT = 3 };

@@ -31,7 +31,7 @@ typedef struct lab_layer_offsets {
 
 typedef struct lab_layout {
     lab_parameter items[LAB_MAX_PARAMETERS];
-    int32_t count, reserved;
+    int32_t count;
     int64_t size;           /* floats of the whole array, gaps (zeroes) included */
     int64_t num_weights;    /* floats that are parameters */
     int64_t e, p, t5, n, u; /* offsets; -1: absent */
