@@ -46,7 +46,7 @@ static void shape_text(const lab_parameter *item, char *out, size_t size)
 static void print_text(const lab_state *state, const char *corpus_sha256)
 {
     const lab_config *c = &state->config;
-    char name[320];
+    char name[LAB_NAME_SIZE];
     lab_config_name(c, name, sizeof name);
     (void)printf("method     %s\n", name);
     (void)printf("model      %d layer%s, width %d, %d head%s, %" PRId64 " parameters\n",

@@ -25,7 +25,7 @@ static char *joined(const char *folder, const char *name, const char *tail)
 
 char *cli_lab_folder(const char *output, const lab_config *config)
 {
-    char name[320], tail[40];
+    char name[LAB_NAME_SIZE], tail[40];
     lab_config_name(config, name, sizeof name);
     (void)snprintf(tail, sizeof tail, "-seed%" PRIu64, config->seed);
     return joined(output, name, tail);
@@ -71,7 +71,7 @@ int cli_lab_load(const char *path, lab_state *out, char corpus_sha256[65])
 
 void cli_lab_json_config(json_object *object, const lab_config *config)
 {
-    char name[320], extension[40] = "";
+    char name[LAB_NAME_SIZE], extension[40] = "";
     json_object *settings = json_object_new_object();
     json_object *methods = json_object_new_array();
     lab_config_name(config, name, sizeof name);

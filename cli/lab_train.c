@@ -134,7 +134,7 @@ static void print_text(const lab_state *state, const cli_lab_record *record,
                        const lab_corpus *corpus, const char *folder)
 {
     const lab_config *c = &state->config;
-    char name[320];
+    char name[LAB_NAME_SIZE];
     lab_config_name(c, name, sizeof name);
     (void)printf("method    %s, seed %" PRIu64 "\n", name, c->seed);
     (void)printf("model     %d layer%s, width %d, %d head%s, %" PRId64 " parameters\n",

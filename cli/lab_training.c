@@ -293,7 +293,7 @@ static int train(sitting *s)
 {
     const cli_lab_training *how = s->how;
     pe_error error;
-    char label[13], name[320];
+    char label[13], name[LAB_NAME_SIZE];
     cli_progress progress;
     if (lab_trainer_create(&s->trainer, &s->state, how->corpus, NULL, how->env,
                            &error) != PE_OK)

@@ -20,6 +20,7 @@ enum {
 };
 
 enum { LAB_MAX_LAYERS = 32, LAB_MAX_HEADS = 64 };
+enum { LAB_NAME_SIZE = 320 }; /* room for any lab_config_name */
 
 /* How a model is read at a length that it was not trained on; mode.h explains it. */
 typedef int32_t lab_mode_type;
@@ -75,7 +76,7 @@ pe_status lab_config_set_layers(lab_config *config, const char *list, pe_error *
 int lab_config_has(const lab_config *config, lab_method method);
 /* "rope", "learned+rope,none,rope" of a mixture, "alibi-slopes" with learned ones,
  * "rope-yarn-b8" of an extended model; what results and folders are named by.  size at
- * least 320. */
+ * least LAB_NAME_SIZE. */
 void lab_config_name(const lab_config *config, char *out, size_t size);
 /* Every field in range; the first that is not is named with its bound. */
 pe_status lab_config_check(const lab_config *config, pe_error *error);

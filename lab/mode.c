@@ -93,7 +93,7 @@ static int is_extended(const lab_config *config)
 pe_status lab_mode_check(const lab_mode *mode, const lab_config *config,
                          pe_error *error)
 {
-    char name[40], model[320];
+    char name[40], model[LAB_NAME_SIZE];
     const int is_learned = config->input == LAB_LEARNED;
     lab_mode_name(mode, name, sizeof name);
     lab_config_name(config, model, sizeof model);

@@ -13,8 +13,6 @@
 #define LAB_SCHEMA       "posenc.lab/1"
 #define LAB_RESULTS_FILE "results.json"
 
-enum { LAB_NAME_SIZE = 320 };
-
 typedef struct lab_settings { /* what runs that are compared have in common */
     int64_t layers, width, heads, length, first_length, batch, steps, warmup;
     double peak_rate, weight_decay, clip;
