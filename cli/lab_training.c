@@ -184,7 +184,10 @@ static int begin(sitting *s)
 {
     pe_error error;
     const cli_lab_training *how = s->how;
-    if (lab_state_create(&s->state, how->config, &error) != PE_OK)
+    const pe_status status = how->from != NULL
+                                 ? lab_state_allocate(&s->state, how->config, &error)
+                                 : lab_state_create(&s->state, how->config, &error);
+    if (status != PE_OK)
         return cli_fail(CLI_FAILED, "%s", error.message);
     if (how->from != NULL) {
         const size_t size = (size_t)s->state.layout.size * sizeof(float);

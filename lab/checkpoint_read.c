@@ -242,7 +242,7 @@ static pe_status read_state(reader *r, lab_state *out, char corpus_sha256[65])
     if (status != PE_OK)
         return status;
     pe_error error;
-    status = lab_state_create(&state, &config, &error);
+    status = lab_state_allocate(&state, &config, &error);
     if (status != PE_OK)
         return lab_fail(r->error, status, "%s: %s", r->path, error.message);
     state.step = step;

@@ -98,7 +98,7 @@ pe_status lab_extend_state(lab_state *out, const lab_state *from,
                            const lab_config *config, pe_error *error)
 {
     lab_state state;
-    pe_status status = lab_state_create(&state, config, error);
+    pe_status status = lab_state_allocate(&state, config, error);
     if (status != PE_OK)
         return status;
     for (int32_t i = 0; i < state.layout.count && status == PE_OK; i++) {

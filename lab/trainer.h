@@ -19,6 +19,8 @@ typedef struct lab_state { /* all that a checkpoint must hold */
     float *weights, *moment1, *moment2; /* [layout.size] */
 } lab_state;
 
+/* Weights and moments 0, for a caller that has the values. */
+pe_status lab_state_allocate(lab_state *out, const lab_config *config, pe_error *error);
 /* Weights as config's seed makes them, moments 0. */
 pe_status lab_state_create(lab_state *out, const lab_config *config, pe_error *error);
 void lab_state_release(lab_state *state);
