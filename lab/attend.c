@@ -288,30 +288,45 @@ static pe_status forward_dynamic(lab_attend *a, pe_attention_args *args,
     return status;
 }
 
+/* What both directions are given of a layer. */
+typedef struct call {
+    pe_tensor q, k, v, out;
+    pe_attention_args args;
+} call;
+
+static void fill_call(call *c, const lab_attend *a, int32_t layer, float *qkv,
+                      float *out)
+{
+    c->q = part_of(a, qkv, 0);
+    c->k = part_of(a, qkv, 1);
+    c->v = part_of(a, qkv, 2);
+    c->out = whole(a, out);
+    c->args = (pe_attention_args){.struct_size = sizeof c->args,
+                                  .q = &c->q,
+                                  .k = &c->k,
+                                  .v = &c->v,
+                                  .out = &c->out,
+                                  .q_at = &from_zero,
+                                  .k_at = &from_zero,
+                                  .lse = a->layer[layer].lse};
+}
+
 pe_status lab_attend_forward(lab_attend *a, int32_t layer, float *qkv, float *out,
                              pe_error *error)
 {
-    const pe_tensor q = part_of(a, qkv, 0), k = part_of(a, qkv, 1),
-                    v = part_of(a, qkv, 2), o = whole(a, out);
-    pe_attention_args args = {.struct_size = sizeof args,
-                              .q = &q,
-                              .k = &k,
-                              .v = &v,
-                              .out = &o,
-                              .q_at = &from_zero,
-                              .k_at = &from_zero,
-                              .lse = a->layer[layer].lse};
+    call c;
     pe_status status = PE_OK;
+    fill_call(&c, a, layer, qkv, out);
     if (is_dynamic(a, layer))
-        return forward_dynamic(a, &args, error);
+        return forward_dynamic(a, &c.args, error);
     if (a->spec.config->layer[layer] == LAB_ROPE) {
         const pe_tensor both = heads_of(a, qkv, 0, 2 * a->heads);
         status = pe_rope_apply(a->rope, &from_zero, &both, &both, error);
     }
     if (status == PE_OK)
-        status = make_room(a, a->layer[layer].plan, &args, error);
+        status = make_room(a, a->layer[layer].plan, &c.args, error);
     if (status == PE_OK)
-        status = pe_attention_forward(a->layer[layer].plan, &args, a->workspace,
+        status = pe_attention_forward(a->layer[layer].plan, &c.args, a->workspace,
                                       a->workspace_size, error);
     return status;
 }
@@ -329,25 +344,17 @@ static float *bias_gradient(const lab_attend *a, int32_t layer, float *grads)
 pe_status lab_attend_backward(lab_attend *a, int32_t layer, float *qkv, float *out,
                               float *dout, float *dqkv, float *grads, pe_error *error)
 {
-    const pe_tensor q = part_of(a, qkv, 0), k = part_of(a, qkv, 1),
-                    v = part_of(a, qkv, 2), o = whole(a, out), d = whole(a, dout),
-                    dq = part_of(a, dqkv, 0), dk = part_of(a, dqkv, 1),
-                    dv = part_of(a, dqkv, 2);
-    const pe_attention_args args = {.struct_size = sizeof args,
-                                    .q = &q,
-                                    .k = &k,
-                                    .v = &v,
-                                    .out = &o,
-                                    .q_at = &from_zero,
-                                    .k_at = &from_zero,
-                                    .lse = a->layer[layer].lse};
+    const pe_tensor d = whole(a, dout), dq = part_of(a, dqkv, 0),
+                    dk = part_of(a, dqkv, 1), dv = part_of(a, dqkv, 2);
+    call c;
+    fill_call(&c, a, layer, qkv, out);
     const pe_attention_grads wanted = {.struct_size = sizeof wanted,
                                        .dout = &d,
                                        .dq = &dq,
                                        .dk = &dk,
                                        .dv = &dv,
                                        .dbias = {bias_gradient(a, layer, grads)}};
-    pe_status status = pe_attention_backward(a->layer[layer].plan, &args, &wanted,
+    pe_status status = pe_attention_backward(a->layer[layer].plan, &c.args, &wanted,
                                              a->workspace, a->workspace_size, error);
     if (status != PE_OK || a->spec.config->layer[layer] != LAB_ROPE)
         return status;
