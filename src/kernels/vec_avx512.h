@@ -249,10 +249,6 @@ static inline vu vu_and(vu a, vu b)
 {
     return _mm512_and_si512(a, b);
 }
-static inline vu vu_or(vu a, vu b)
-{
-    return _mm512_or_si512(a, b);
-}
 static inline vu vu_mullo(vu a, vu b)
 {
     return _mm512_mullo_epi64(a, b);
@@ -271,14 +267,6 @@ static inline vd vu_signed_quarter(vu hi, vu lo)
                            _mm512_cvtepi64_pd(_mm512_slli_epi64(hi, 2)));
 }
 
-static inline vd vd_abs(vd a)
-{
-    return _mm512_abs_pd(a);
-}
-static inline vd vd_min(vd a, vd b)
-{
-    return _mm512_min_pd(a, b);
-}
 static inline int vd_any_less(vd a, vd b)
 {
     return _mm512_cmp_pd_mask(a, b, _CMP_LT_OQ) != 0;
