@@ -6,6 +6,7 @@
 #ifndef PE_ATTENTION_PLAN_H
 #define PE_ATTENTION_PLAN_H
 
+#include "base/dtype.h"
 #include "base/memory.h"
 #include "kernels/attention_kernels.h"
 #include "kernels/kernels.h"
@@ -35,6 +36,13 @@ struct pe_attention {
 static inline double pe_larger(double a, double b)
 {
     return a > b || a != a ? a : b;
+}
+
+/* A float above x >= 0 and the roundings, of relative size margin, that made it. */
+static inline float pe_above(double x, double margin)
+{
+    const float f = (float)(x * (1 + margin));
+    return (double)f < x ? pe_f32_from_bits(pe_f32_bits(f) + 1) : f;
 }
 
 #endif /* PE_ATTENTION_PLAN_H */

@@ -51,16 +51,11 @@ static void measure(const pe_kv *kv, int64_t row, double *lost, double *length)
     *length = sqrt(square);
 }
 
-static float above(double x)
-{
-    const float f = (float)(x * (1 + 0x1p-40)); /* sqrt and the sum were rounded */
-    return (double)f < x ? pe_f32_from_bits(pe_f32_bits(f) + 1) : f;
-}
-
 static void raise_norm(pe_kv *kv, int64_t token, int64_t head, double length)
 {
     float *run = kv->norms + token / PE_KEY_BLOCK * kv->spec.num_kv_heads + head;
-    *run = above(pe_larger(length, (double)*run));
+    /* The square root and the sum were rounded. */
+    *run = pe_above(pe_larger(length, (double)*run), 0x1p-40);
 }
 
 /* Elements that turning can change: whole groups of the cache's format. */

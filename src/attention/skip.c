@@ -52,12 +52,6 @@ int pe_call_may_skip(const pe_call *call)
            steepest_group(call->plan) * reach > -2 * (double)PE_EXP2_ZERO;
 }
 
-static float above(double x)
-{
-    const float f = (float)(x * (1 + 0x1p-30));
-    return (double)f < x ? pe_f32_from_bits(pe_f32_bits(f) + 1) : f;
-}
-
 /* Tokens of row b that a document may hold. */
 static int64_t tokens_of(const pe_call *call, int64_t b)
 {
@@ -92,7 +86,7 @@ static void make_norms(void *arg, int32_t worker, int64_t begin, int64_t end)
             const double value = length_of(call, call->args.v, b, t, head, room);
             longest = pe_larger(longest, value < INFINITY ? key : NAN);
         }
-        call->own_norms[i] = above(longest);
+        call->own_norms[i] = pe_above(longest, 0x1p-30);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/at.h"
 #include "base/dtype.h"
+#include "kernels/vectors.h"
 
 #include <math.h>
 #include <string.h>
@@ -47,11 +48,7 @@ double pe_length(const float *x, int64_t n)
 void pe_load(const pe_attention *plan, const pe_tensor *x, int64_t element,
              int64_t begin, int64_t count, float *out)
 {
-    const int64_t e = element + begin;
-    if (x->dtype == PE_F16 || x->dtype == PE_BF16)
-        plan->plain->load[x->dtype - PE_F32]((const uint16_t *)x->data + e, out, count);
-    else
-        pe_vector_load(x, element, begin, count, out);
+    pe_kernels_load(plan->plain, x, element, begin, count, out);
 }
 
 static void turn(const pe_turning *turning, pe_pairing in, pe_pairing out, int64_t dim,

@@ -82,23 +82,15 @@ static int same_rows(const pe_tensor *x, const pe_tensor *y)
            (x->batch == 1 || x->page_table_stride == y->page_table_stride);
 }
 
-/* Elements mean the same: one dtype, one array of scales, one block format. */
-static int same_format(const pe_tensor *x, const pe_tensor *y)
-{
-    if (x->dtype != y->dtype)
-        return 0;
-    if (x->dtype == PE_I8)
-        return x->scales == y->scales && pe_tensor_group(x) == pe_tensor_group(y);
-    return x->dtype != PE_CODED || x->codec == y->codec;
-}
-
 int pe_tensor_same(const pe_tensor *x, const pe_tensor *y)
 {
     const int64_t tokens =
         x->page_table != NULL && x->page_len < x->seq_len ? x->page_len : x->seq_len;
-    return x == y || (x->data == y->data && same_format(x, y) && same_rows(x, y) &&
-                      (tokens <= 1 || x->seq_stride == y->seq_stride) &&
-                      (x->num_heads == 1 || x->head_stride == y->head_stride));
+    return x == y ||
+           (x->data == y->data && pe_tensor_same_bytes(x, y) &&
+            (x->dtype != PE_I8 || x->scales == y->scales) && same_rows(x, y) &&
+            (tokens <= 1 || x->seq_stride == y->seq_stride) &&
+            (x->num_heads == 1 || x->head_stride == y->head_stride));
 }
 
 /* ------------------------------------------------------------------ checks --- */
