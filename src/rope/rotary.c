@@ -5,6 +5,7 @@
 #include "base/at.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernels/vectors.h"
 #include "rope/pairs.h"
 #include "rope/rotate.h"
 
@@ -25,7 +26,7 @@ static int load_row(const lookup *job, const pe_tensor *table, int64_t b, int64_
     if (!pe_tensor_at(table, table->batch == 1 ? 0 : b, row,
                       table->num_heads == 1 ? 0 : h, &element))
         return 0;
-    pe_vector_load(table, element, 0, table->dim, out);
+    pe_kernels_load(job->window.kernels, table, element, 0, table->dim, out);
     return 1;
 }
 

@@ -5,6 +5,7 @@
 #include "base/at.h"
 #include "base/error.h"
 #include "base/tensor.h"
+#include "kernels/vectors.h"
 #include "rope/pairs.h"
 #include "rope/plan.h"
 
@@ -24,13 +25,13 @@ static void store(const pe_rope *rope, const float *row, const pe_tensor *y, int
     if (!pe_tensor_at(y, b, t, 0, &element))
         return;
     if (y->dim == n) {
-        pe_vector_store(y, element, 0, n, row);
+        pe_kernels_store(rope->kernels, y, element, 0, n, row);
         return;
     }
     for (int64_t i = 0; i < n; i++)
         wide[pe_pair_first(rope->pairs.pairing, i)] =
             wide[pe_pair_second(rope->pairs.pairing, i, n)] = row[i];
-    pe_vector_store(y, element, 0, 2 * n, wide);
+    pe_kernels_store(rope->kernels, y, element, 0, 2 * n, wide);
 }
 
 /* Tokens [begin, end) of one batch row, whose positions follow each other. */
