@@ -29,21 +29,25 @@ enum {
 #define GATE_CLOSED 0x10000u
 #define GATE_NEXT   0x20000u
 
+/* One worker's place, and its share of the job: pieces from next to end. */
 typedef struct {
     pe_pool *pool;
     pthread_t thread;
     int32_t worker;
+    int64_t end;
+    _Alignas(LINE) atomic_int_fast64_t next;
+    char end_of_line[LINE - sizeof(atomic_int_fast64_t)];
 } seat;
 
 struct pe_pool {
     pe_env env; /* its allocator */
     int32_t num_threads;
     int32_t num_started;
-    seat *seats; /* [num_threads - 1] */
+    seat *seats; /* [num_threads], the caller's first */
     pthread_mutex_t turn;
 
     /* The job: written before the gate opens, read inside it. */
-    int64_t count, piece, num_pieces;
+    int64_t count, num_pieces;
     pe_work_fn work;
     void *arg;
 
@@ -53,24 +57,37 @@ struct pe_pool {
 
     _Alignas(LINE) atomic_uint_fast64_t gate;
     atomic_int sleepers;
-    _Alignas(LINE) atomic_int_fast64_t next; /* piece */
-    char end_of_line[LINE - sizeof(atomic_int_fast64_t)];
+    char end_of_line[LINE - sizeof(atomic_uint_fast64_t) - sizeof(atomic_int)];
 };
 
 /* Set while this thread is inside a piece of work, of any pool. */
 static _Thread_local int at_work;
 
+/* Pieces differ by one item at most. */
+static int64_t begin_of(const pe_pool *pool, int64_t piece)
+{
+    const int64_t rest = pool->count % pool->num_pieces;
+    return piece * (pool->count / pool->num_pieces) + (piece < rest ? piece : rest);
+}
+
+/* The next piece of a share, or -1. */
+static int64_t take(seat *share)
+{
+    if (atomic_load_explicit(&share->next, memory_order_relaxed) >= share->end)
+        return -1;
+    const int64_t i = atomic_fetch_add_explicit(&share->next, 1, memory_order_relaxed);
+    return i < share->end ? i : -1;
+}
+
+/* A worker's own share comes first, so that call after call finds the same data in the
+ * cache of the same CPU; then what others have not begun. */
 static void work_on(pe_pool *pool, int32_t worker)
 {
     at_work = 1;
-    for (;;) {
-        const int64_t i =
-            atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
-        if (i >= pool->num_pieces)
-            break;
-        const int64_t begin = i * pool->piece, rest = pool->count - begin;
-        pool->work(pool->arg, worker, begin,
-                   begin + (rest < pool->piece ? rest : pool->piece));
+    for (int32_t k = 0; k < pool->num_threads; k++) {
+        seat *share = &pool->seats[(worker + k) % pool->num_threads];
+        for (int64_t i; (i = take(share)) >= 0;)
+            pool->work(pool->arg, worker, begin_of(pool, i), begin_of(pool, i + 1));
     }
     at_work = 0;
 }
@@ -130,7 +147,6 @@ static void *serve(void *arg)
 static void open_gate(pe_pool *pool)
 {
     const uint_fast64_t job = atomic_load(&pool->gate) / GATE_NEXT + 1;
-    atomic_store(&pool->next, 0);
     atomic_store(&pool->gate, job * GATE_NEXT);
     if (atomic_load(&pool->sleepers) > 0) {
         pthread_mutex_lock(&pool->lock);
@@ -164,13 +180,20 @@ static void run(void *ctx, int64_t count, int64_t grain, pe_work_fn work, void *
             work(arg, 0, 0, count);
         return;
     }
-    /* Whole grains, large enough that a thread takes few pieces. */
-    const int64_t shares = (int64_t)pool->num_threads * PIECES_PER_THREAD;
-    const int64_t grains = count / shares / grain;
+    /* As many for each thread, where there is a grain for each. */
+    const int64_t threads = pool->num_threads, most = threads * PIECES_PER_THREAD;
+    int64_t pieces = (count - 1) / grain + 1;
+    if (pieces > threads)
+        pieces = pieces > most ? most : (pieces + threads - 1) / threads * threads;
+    pieces = pieces > count ? count : pieces;
     pthread_mutex_lock(&pool->turn);
-    pool->piece = grains > 1 ? grains * grain : grain;
-    pool->num_pieces = (count - 1) / pool->piece + 1;
     pool->count = count;
+    pool->num_pieces = pieces;
+    for (int64_t i = 0; i < threads; i++) {
+        atomic_store_explicit(&pool->seats[i].next, pieces * i / threads,
+                              memory_order_relaxed);
+        pool->seats[i].end = pieces * (i + 1) / threads;
+    }
     pool->work = work;
     pool->arg = arg;
     open_gate(pool);
@@ -196,8 +219,9 @@ static int start_threads(pe_pool *pool)
     int failure = 0;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (int32_t i = 0; i < pool->num_threads - 1 && failure == 0; i++) {
-        pool->seats[i] = (seat){.pool = pool, .worker = i + 1};
+    for (int32_t i = 1; i < pool->num_threads && failure == 0; i++) {
+        pool->seats[i].pool = pool;
+        pool->seats[i].worker = i;
         failure = pthread_create(&pool->seats[i].thread, NULL, serve, &pool->seats[i]);
         pool->num_started += failure == 0;
     }
@@ -207,7 +231,7 @@ static int start_threads(pe_pool *pool)
 
 static size_t seats_size(const pe_pool *pool)
 {
-    return (size_t)(pool->num_threads - 1) * sizeof *pool->seats;
+    return (size_t)pool->num_threads * sizeof *pool->seats;
 }
 
 pe_status pe_pool_create(pe_pool **out, int32_t num_threads, pe_error *error)
@@ -234,7 +258,6 @@ pe_status pe_pool_create(pe_pool **out, int32_t num_threads, pe_error *error)
     pthread_cond_init(&pool->left, NULL);
     atomic_init(&pool->gate, GATE_CLOSED);
     atomic_init(&pool->sleepers, 0);
-    atomic_init(&pool->next, 0);
     if (pool->num_threads > 1) {
         pool->seats = pe_alloc(&env, seats_size(pool));
         if (pool->seats == NULL || start_threads(pool) != 0) {
@@ -257,7 +280,7 @@ void pe_pool_destroy(pe_pool *pool)
     pthread_cond_broadcast(&pool->opened);
     pthread_mutex_unlock(&pool->lock);
     for (int32_t i = 0; i < pool->num_started; i++)
-        pthread_join(pool->seats[i].thread, NULL);
+        pthread_join(pool->seats[i + 1].thread, NULL);
     pthread_cond_destroy(&pool->left);
     pthread_cond_destroy(&pool->opened);
     pthread_mutex_destroy(&pool->lock);
