@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-enum { RUN = 64 }; /* keys that share a norm */
-
 static volatile float one = 1; /* not known to the compiler */
 static volatile uint64_t sink; /* keeps what was read */
 
@@ -83,19 +81,6 @@ static pe_tensor cache(bench *b, bench_attend *w, int slot,
     return t;
 }
 
-static void fill_norms(bench *b, bench_attend *w, const bench_attention_shape *s)
-{
-    const int64_t runs = (s->k_len + RUN - 1) / RUN;
-    w->norms = malloc((size_t)(runs * s->kv_heads) * sizeof *w->norms);
-    if (w->norms == NULL) {
-        b->status = cli_fail(CLI_FAILED, "out of memory");
-        return;
-    }
-    for (int64_t i = 0; i < runs * s->kv_heads; i++)
-        w->norms[i] = 8; /* no key of the bench is as long; real ones vary by as much */
-    w->args.k_norms = w->norms;
-}
-
 static void open_plan(bench *b, bench_attend *w, const bench_attention_shape *s)
 {
     pe_env env = {.struct_size = sizeof env, .isa = s->isa ? s->isa : b->isa};
@@ -167,15 +152,15 @@ void bench_attend_open(bench *b, bench_attend *w, const bench_attention_shape *s
                                   .k_at = &w->k_at,
                                   .lse = w->lse,
                                   .num_blocks = w->blocks};
-    if (s->has_norms)
-        fill_norms(b, w, s);
+    if (s->norm_product > 0)
+        bench_attend_draw(b, w, s);
     count(w, s);
     if (b->status == CLI_DONE)
         open_plan(b, w, s);
     const size_t most = w->size > w->backward_size ? w->size : w->backward_size;
     if (b->status == CLI_DONE)
         w->scratch = bench_alloc(b, PE_F32, (int64_t)(most / sizeof(float)) + 16);
-    if (b->status == CLI_DONE)
+    if (b->status == CLI_DONE && s->has_gradients)
         bench_attend_forward(w);
 }
 

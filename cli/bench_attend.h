@@ -10,14 +10,19 @@
 #include "posenc/attention.h"
 
 enum { BENCH_HEADS = 32, BENCH_KV_HEADS = 8, BENCH_HEAD_DIM = 128 };
+/* scale * |q| |k| in the median: the least head and the median of one that was measured
+ * (docs/attention.md), and where Kimi K2's training cuts products off. */
+enum { BENCH_NORMS_SMALL = 8, BENCH_NORMS = 31, BENCH_NORMS_LARGE = 100 };
 
 typedef struct bench_attention_shape {
     int64_t q_len, k_len;
     int32_t heads, kv_heads;
-    int has_alibi, has_rope, has_norms, has_gradients, no_skip;
-    int by_token;   /* k and v are (tokens, heads, dim); else heads first */
-    pe_dtype cache; /* of k and v */
-    pe_isa isa;     /* 0: the run's */
+    int has_alibi, has_rope, has_gradients, no_skip;
+    double
+        norm_product; /* scale * |q| |k|, about; norms are given.  0: neither matters */
+    int by_token;     /* k and v are (tokens, heads, dim); else heads first */
+    pe_dtype cache;   /* of k and v */
+    pe_isa isa;       /* 0: the run's */
     const pe_executor *executor; /* NULL: this thread */
 } bench_attention_shape;
 
@@ -37,10 +42,14 @@ typedef struct bench_attend {
     double flops, bytes;
 } bench_attend;
 
-/* Runs it forward once.  On failure says so and sets b->status; close in any case. */
+/* Gradients need one run forward, which is done.  On failure says so and sets b->status;
+ * close in any case. */
 void bench_attend_open(bench *b, bench_attend *work,
                        const bench_attention_shape *shape);
 void bench_attend_close(bench_attend *work);
+/* Draws q and k (f32 or f16) for shape->norm_product, and keeps the norms of keys. */
+void bench_attend_draw(bench *b, bench_attend *work,
+                       const bench_attention_shape *shape);
 /* Bytes of scratch, from shapes alone. */
 size_t bench_attend_scratch(bench *b, const bench_attention_shape *shape);
 

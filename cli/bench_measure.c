@@ -12,7 +12,8 @@
 
 enum { MAX_ROUNDS = 2000, MIN_ROUNDS = 5, MIN_QUICK_ROUNDS = 3 };
 
-#define LONG_NS 5e9 /* a side that takes longer is run once in all */
+#define LONG_NS      1e9 /* a side that takes longer makes it three rounds in all, */
+#define VERY_LONG_NS 8e9 /* one that takes longer still, a single one */
 
 /* By the wall clock other threads take part: waking one, and moving its share of the data
  * from the cache of the CPU that had it in the sample before, take some 0.1 ms. */
@@ -133,16 +134,23 @@ bench_row *bench_measure(bench *b, const char *id, double bytes, double flops,
     row->bytes = bytes;
     row->flops = flops;
     row->working_set = working_set;
-    int rounds = 0, least = b->quick ? MIN_QUICK_ROUNDS : MIN_ROUNDS;
+    double longest = 0;
     for (int s = 0; s < num_sides; s++) {
         repeats[s] = calibrate(&sides[s], clock, sample_ns, &times[s][0]);
-        if (times[s][0] > LONG_NS)
-            rounds = least = 1;
+        longest = times[s][0] > longest ? times[s][0] : longest;
     }
+    /* The first run of a long side says enough to count. */
+    int rounds = longest > LONG_NS;
+    const int least = longest > VERY_LONG_NS ? 1
+                      : rounds || b->quick   ? MIN_QUICK_ROUNDS
+                                             : MIN_ROUNDS;
+    for (int s = 0; s < num_sides && rounds; s++)
+        if (times[s][0] <= LONG_NS)
+            times[s][0] = time_of(&sides[s], clock, repeats[s]);
     const double start = now_ns(CLOCK_MONOTONIC);
     while (rounds < MAX_ROUNDS &&
            (rounds < least ||
-            (least > 1 && now_ns(CLOCK_MONOTONIC) - start < budget_ns))) {
+            (longest <= LONG_NS && now_ns(CLOCK_MONOTONIC) - start < budget_ns))) {
         for (int s = 0; s < num_sides; s++)
             times[s][rounds] = time_of(&sides[s], clock, repeats[s]);
         rounds++;
