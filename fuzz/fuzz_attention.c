@@ -3,7 +3,8 @@
  * fuzz_attention.c - bytes -> attention spec -> plan -> workspace, forward, backward
  *
  * Fields mostly take usual values, sometimes any.  No crash; a refused call has written
- * nothing; probabilities of a row are NaN, nothing, or sum to at most 1. */
+ * nothing; probabilities of a row are NaN, nothing, or sum to at most 1; leaving blocks
+ * out by own norms changes no output. */
 #include "bytes.h"
 #include "posenc/attention.h"
 
@@ -16,10 +17,12 @@ enum { HEADS = 4, DIM = 24, TOKENS = 80, ROOM = 2 * HEADS * TOKENS * DIM };
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct bytes input;
-static float x[ROOM], out[ROOM], before[ROOM], grads_data[ROOM];
+static float x[ROOM], out[ROOM], before[ROOM], grads_data[3][ROOM];
 static float probs[2 * HEADS * TOKENS * TOKENS], lse[2 * HEADS * TOKENS];
 static float dmask[2 * HEADS * TOKENS * TOKENS];
 static int64_t ids[2][2 * TOKENS];
+static float seen[ROOM], scales[ROOM];
+static uint16_t narrow[ROOM]; /* f16 or bf16 below 1, or int8 two by two */
 
 static int64_t whole(int64_t low, int64_t high)
 {
@@ -49,11 +52,27 @@ static void positions(pe_positions *at, int which)
     if (chance(40))
         return;
     for (int i = 0; i < 2 * TOKENS; i++)
-        ids[which][i] = input.size > 0 ? whole(-20, 200) : i;
+        ids[which][i] = input.size > 0 ? (int64_t)(take(&input, 1) % 220) - 20 : i;
+    /* One may be any: far turns take as long as all the rest. */
+    ids[which][take(&input, 1) % (2 * TOKENS)] = whole(-20, 200);
     *at = (pe_positions){.ids = ids[which], .batch_stride = chance(50) ? TOKENS : 0};
 }
 
-static pe_attention *plan(pe_attention_spec *spec, pe_rope **rope, pe_bias **bias)
+/* Plans are made once: a table takes as long as twenty calls. */
+static pe_rope *rope_of(int32_t head_dim, int64_t pairing)
+{
+    static pe_rope *made[DIM + 1][3];
+    pe_rope **rope = &made[head_dim][pairing];
+    const pe_rope_spec spec = {.struct_size = sizeof spec,
+                               .head_dim = head_dim,
+                               .pairs = {.pairing = (pe_pairing)pairing},
+                               .freqs = {.rope_theta = 100}};
+    if (*rope == NULL)
+        (void)pe_rope_create(rope, &spec, NULL, NULL);
+    return *rope;
+}
+
+static pe_attention *plan(pe_attention_spec *spec, pe_bias **bias)
 {
     pe_attention *made = NULL;
     pe_error error;
@@ -73,18 +92,15 @@ static pe_attention *plan(pe_attention_spec *spec, pe_rope **rope, pe_bias **bia
         .temperature = {.type = (pe_temperature_type)whole(0, 3) / 3,
                         .length = 8,
                         .scale = real(0.25)}};
-    const pe_rope_spec rope_spec = {.struct_size = sizeof rope_spec,
-                                    .head_dim = spec->head_dim,
-                                    .pairs = {.pairing = (pe_pairing)whole(1, 2)},
-                                    .freqs = {.rope_theta = 100}};
+    const int64_t pairing = 1 + (int64_t)(take(&input, 1) % 2);
     const pe_bias_spec bias_spec = {.struct_size = sizeof bias_spec,
                                     .type = PE_BIAS_ALIBI,
                                     .form = (pe_bias_form)whole(1, 3),
                                     .num_heads = HEADS,
-                                    .scale = real(1)};
-    if (chance(50) && pe_rope_create(rope, &rope_spec, NULL, NULL) == PE_OK) {
-        spec->q_rope = *rope;
-        spec->k_rope = chance(60) ? *rope : NULL;
+                                    .scale = real(chance(50) ? 1 : 30)};
+    if (chance(50)) {
+        spec->q_rope = rope_of(spec->head_dim, pairing);
+        spec->k_rope = chance(60) ? spec->q_rope : NULL;
     }
     if (chance(50) && pe_bias_create(bias, &bias_spec, NULL, NULL) == PE_OK)
         spec->bias[chance(20)] = *bias;
@@ -104,17 +120,31 @@ typedef struct call {
     float norms[2 * HEADS * 2], sinks[HEADS];
 } call;
 
+/* Keys and values may be narrower. */
+static void narrow_some(pe_tensor *t)
+{
+    static const pe_dtype dtypes[] = {PE_F32, PE_F32, PE_F16, PE_BF16, PE_I8};
+    t->dtype = dtypes[take(&input, 1) % 5];
+    if (t->dtype != PE_F32)
+        t->data = narrow;
+    if (t->dtype == PE_I8)
+        t->scales = scales;
+}
+
 static void fill(call *c, const pe_attention_spec *spec)
 {
     const int64_t batch = 1 + chance(30),
                   v_dim = spec->v_head_dim > 0 ? spec->v_head_dim : spec->head_dim;
-    const int64_t q_len = whole(0, TOKENS) % (TOKENS + 1);
-    const int64_t k_len = whole(0, TOKENS) % (TOKENS + 1);
+    const int64_t most = chance(60) ? 10 : TOKENS; /* one block of keys, or two */
+    const int64_t q_len = whole(0, most) % (TOKENS + 1);
+    const int64_t k_len = whole(0, most) % (TOKENS + 1);
     const int64_t q = q_len < 0 ? 0 : q_len, k = k_len < 0 ? 0 : k_len;
     const int64_t kv = spec->num_kv_heads;
     pe_tensor_bshd(&c->q, PE_F32, x, batch, q, spec->num_heads, spec->head_dim);
     pe_tensor_bhsd(&c->k, PE_F32, x, batch, kv, k, spec->head_dim);
     pe_tensor_bshd(&c->v, PE_F32, x, batch, k, kv, v_dim);
+    narrow_some(&c->k);
+    narrow_some(&c->v);
     pe_tensor_bshd(&c->out, PE_F32, out, batch, q, spec->num_heads, v_dim);
     pe_tensor_bhsd(&c->mask, PE_F32, x, 1, 1, q, k);
     pe_tensor_bhsd(&c->scores, PE_F32, probs, batch, spec->num_heads, q, k);
@@ -181,7 +211,30 @@ static void judge(const call *c)
     }
 }
 
-static void run(const pe_attention *made, call *c)
+/* The same call, visiting all blocks if it did not, and the other way round. */
+static void judge_skipping(const pe_attention_spec *spec, const call *c, void *work,
+                           size_t size)
+{
+    pe_attention_spec other = *spec;
+    pe_attention *plan = NULL;
+    size_t wanted;
+    if (spec->bias[0] == NULL && spec->bias[1] == NULL)
+        return;
+    other.no_skip = !spec->no_skip;
+    memcpy(seen, out, sizeof out);
+    if (c->args.k_norms != NULL || pe_attention_create(&plan, &other, NULL, NULL) ||
+        pe_attention_workspace(plan, &c->args, &wanted, NULL, NULL) || wanted > size ||
+        pe_attention_forward(plan, &c->args, work, size, NULL)) {
+        pe_attention_destroy(plan);
+        return;
+    }
+    for (int i = 0; i < ROOM; i++)
+        if (!(seen[i] == out[i] || (isnan(seen[i]) && isnan(out[i]))))
+            abort();
+    pe_attention_destroy(plan);
+}
+
+static void run(const pe_attention *made, const pe_attention_spec *spec, call *c)
 {
     pe_tensor dq = c->q, dk = c->k, dv = c->v, dm = c->mask;
     size_t forward = 0, backward = 0;
@@ -189,12 +242,15 @@ static void run(const pe_attention *made, call *c)
         forward = backward = 64;
     if (forward > (size_t)64 << 20 || backward > (size_t)64 << 20)
         abort();
-    const size_t size = ((forward > backward ? forward : backward) + 63) / 64 * 64;
+    /* Room for norms, which a call that skips makes. */
+    const size_t size =
+        ((forward > backward ? forward : backward) + 63) / 64 * 64 + 4096;
     void *work = aligned_alloc(64, size);
-    dq.data = grads_data;
-    dk.data = grads_data;
-    dv.data = grads_data;
+    dq.data = grads_data[0];
+    dk.data = grads_data[1];
+    dv.data = grads_data[2];
     dm.data = dmask;
+    dk.dtype = dv.dtype = PE_F32;
     const pe_attention_grads grads = {.struct_size = sizeof grads,
                                       .dout = &c->out,
                                       .dq = chance(60) ? &dq : NULL,
@@ -203,6 +259,7 @@ static void run(const pe_attention *made, call *c)
                                       .dmask = c->args.mask ? &dm : NULL};
     if (pe_attention_forward(made, &c->args, work, size, NULL) == PE_OK) {
         judge(c);
+        judge_skipping(spec, c, work, size);
         (void)pe_attention_backward(made, &c->args, &grads, work, size, NULL);
     } else if (memcmp(out, before, sizeof out) != 0) {
         abort();
@@ -213,24 +270,24 @@ static void run(const pe_attention *made, call *c)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     pe_attention_spec spec;
-    pe_rope *rope = NULL;
     pe_bias *bias = NULL;
     input = (struct bytes){data, size};
     for (int i = 0; i < ROOM; i++) {
         x[i] = (float)(i * 7919 % 997) / 499 - 1;
         out[i] = before[i] = 7;
+        narrow[i] = (uint16_t)(i * 7919 % 0x3c00 | i % 2 << 15);
+        scales[i] = 1.0f / 256;
     }
-    pe_attention *made = plan(&spec, &rope, &bias);
+    pe_attention *made = plan(&spec, &bias);
     if (chance(20))
         x[take(&input, 2) % ROOM] = chance(50) ? NAN : INFINITY;
     if (made != NULL) {
         static call c;
         memset(&c, 0, sizeof c);
         fill(&c, &spec);
-        run(made, &c);
+        run(made, &spec, &c);
     }
     pe_attention_destroy(made);
     pe_bias_destroy(bias);
-    pe_rope_destroy(rope);
     return 0;
 }

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fuzz_linear.c - bytes -> linear attention, on small tensors of any numbers
+ *
+ * No crash; a refused call has written nothing; without positions an output lies among
+ * the values that its query sees. */
+#include "bytes.h"
+#include "posenc/attention.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEADS = 3, DIM = 12, TOKENS = 12, ROOM = 2 * HEADS * TOKENS * DIM };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct bytes input;
+static float q_data[ROOM], k_data[ROOM], v_data[ROOM], out[ROOM], before[ROOM];
+static double work[DIM * (DIM + 1) + 3 * DIM + 8];
+
+static int64_t whole(int64_t low, int64_t high)
+{
+    const uint64_t pick = take(&input, 1);
+    return pick < 248 ? low + (int64_t)(pick % (uint64_t)(high - low + 1))
+                      : (int64_t)take(&input, 8);
+}
+
+static int64_t bounded(int64_t low, int64_t high)
+{
+    return low + (int64_t)(take(&input, 1) % (uint64_t)(high - low + 1));
+}
+
+static void fill(float *x, int seed)
+{
+    for (int i = 0; i < ROOM; i++)
+        x[i] = (float)((i + seed) * 7919 % 997) / 249 - 2;
+    if (bounded(0, 3) == 0) {
+        const uint32_t bits = (uint32_t)take(&input, 4);
+        memcpy(&x[take(&input, 2) % ROOM], &bits, sizeof bits);
+    }
+}
+
+static const pe_rope *rope_of(int64_t dim, int64_t pairing)
+{
+    static pe_rope *made[DIM + 1][3];
+    pe_rope **rope = &made[dim][pairing];
+    const pe_rope_spec spec = {.struct_size = sizeof spec,
+                               .head_dim = (int32_t)dim,
+                               .pairs = {.pairing = (pe_pairing)pairing},
+                               .freqs = {.rope_theta = 100}};
+    if (*rope == NULL)
+        (void)pe_rope_create(rope, &spec, NULL, NULL);
+    return *rope;
+}
+
+/* Between the least and the largest value of its column, rounding aside. */
+static void judge(const pe_tensor *v, const pe_tensor *o)
+{
+    for (int64_t i = 0; i < o->batch * o->seq_len * o->num_heads * o->dim; i++) {
+        const float x = out[i];
+        float top = 0; /* a query that sees nothing has zeroes */
+        for (int64_t j = 0; j < v->batch * v->seq_len * v->num_heads * v->dim; j++)
+            top = fabsf(v_data[j]) > top || isnan(v_data[j]) ? fabsf(v_data[j]) : top;
+        if (fabsf(x) > top * 1.001f)
+            abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    pe_tensor q, k, v, o;
+    input = (struct bytes){data, size};
+    fill(q_data, 1);
+    fill(k_data, 2);
+    fill(v_data, 3);
+    for (int i = 0; i < ROOM; i++)
+        out[i] = before[i] = 7;
+    const int64_t batch = bounded(1, 2), heads = bounded(1, HEADS);
+    const int64_t dim = bounded(1, DIM), v_dim = bounded(1, DIM);
+    const int64_t q_len = bounded(0, TOKENS), k_len = bounded(0, TOKENS);
+    const int64_t kv = bounded(0, 3) ? heads : bounded(1, HEADS);
+    const pe_positions q_at = {.start = whole(-9, 90)}, k_at = {.start = whole(-9, 90)};
+    const pe_rope *rope = bounded(0, 1) ? rope_of(dim, bounded(1, 2)) : NULL;
+    const pe_mask mask = (pe_mask)whole(1, 2);
+    const size_t room = bounded(0, 9) ? sizeof work : (size_t)take(&input, 1) * 8;
+    void *aligned = (void *)(((uintptr_t)work + 63) / 64 * 64);
+    pe_tensor_bshd(&q, PE_F32, q_data, batch, q_len, heads, dim);
+    pe_tensor_bhsd(&k, PE_F32, k_data, batch, kv, k_len, dim);
+    pe_tensor_bshd(&v, PE_F32, v_data, batch, k_len, kv, v_dim);
+    pe_tensor_bshd(&o, PE_F32, out, batch, q_len, heads, v_dim);
+    const size_t after = (size_t)((char *)work + sizeof work - (char *)aligned);
+    if (pe_linear_attention(rope, mask, &q_at, &k_at, &q, &k, &v, &o, aligned,
+                            room < after ? room : after, NULL) != PE_OK) {
+        if (memcmp(out, before, sizeof out) != 0)
+            abort();
+    } else if (rope == NULL) {
+        judge(&v, &o);
+    }
+    return 0;
+}
