@@ -211,7 +211,7 @@ static void work_rows(void *arg, int32_t worker, int64_t begin, int64_t end)
     const pe_scores_job *job = arg;
     (void)worker;
     pe_scores_row row, next = {0};
-    pe_alibi_owed owed = {NULL, 0, 1};
+    pe_alibi_owed owed = {NULL, 0, 0, 1};
     int is_there = pe_scores_row_at(job, begin, &row);
     for (int64_t i = begin; i < end; i++) {
         const int is_next = i + 1 < end && pe_scores_row_at(job, i + 1, &next);

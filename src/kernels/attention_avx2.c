@@ -43,6 +43,40 @@ static inline vf vf_pow2(vf t)
         _mm256_slli_epi32(_mm256_castps_si256(t), 23), _mm256_set1_epi32(0x3f800000)));
 }
 
+/* 2^(k / 8), each less k in the exponent's place: what adding y's bits there makes good. */
+#  define VF_EXP2_STEPS 8
+typedef struct {
+    __m256i steps;
+} powers;
+
+static inline powers powers_make(void)
+{
+    return (powers){_mm256_setr_epi32(0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7,
+                                      0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7)};
+}
+
+/* 2^(i / 8) for y = 0x1.8p20 + i / 8. */
+static inline vf powers_pick(const powers *table, vf y)
+{
+    const __m256i i = _mm256_castps_si256(y);
+    return _mm256_castsi256_ps(_mm256_add_epi32(
+        _mm256_permutevar8x32_epi32(table->steps, i), _mm256_slli_epi32(i, 20)));
+}
+
+/* 2^f - 1 within 2.7e-8, |f| <= 1/16. */
+static inline vf powers_rest(vf f)
+{
+    vf p = vf_fma(vf_set1(0.0554962233f), f, vf_set1(0.240257636f));
+    p = vf_fma(p, f, vf_set1(0.693147242f));
+    return vf_mul(p, f);
+}
+
+/* a b + c where x is above the limit or NaN, else +0. */
+static inline vf vf_fma_above(vf a, vf b, vf c, vf x, vf limit)
+{
+    return _mm256_and_ps(_mm256_cmp_ps(x, limit, _CMP_NLE_UQ), vf_fma(a, b, c));
+}
+
 static inline int vf_any_gt(vf a, vf b)
 {
     return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)) != 0;

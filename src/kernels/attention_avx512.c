@@ -50,6 +50,45 @@ static inline vf vf_scale_above(vf p, vf n, vf x, vf limit)
     return _mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(x, limit, _CMP_NLE_UQ), p, n);
 }
 
+/* 2^(k / 32), each less k in the exponent's place: what adding y's bits there makes good. */
+#  define VF_EXP2_STEPS 32
+typedef struct {
+    __m512i low, high;
+} powers;
+
+static inline powers powers_make(void)
+{
+    return (powers){_mm512_setr_epi32(0x3f800000, 0x3f7ecd87, 0x3f7daac3, 0x3f7c980f,
+                                      0x3f7b95c2, 0x3f7aa43a, 0x3f79c3d3, 0x3f78f4f0,
+                                      0x3f7837f0, 0x3f778d3a, 0x3f76f532, 0x3f767043,
+                                      0x3f75fed7, 0x3f75a15b, 0x3f75583f, 0x3f7523f6),
+                    _mm512_setr_epi32(0x3f7504f3, 0x3f74fbaf, 0x3f7508a4, 0x3f752c4d,
+                                      0x3f75672a, 0x3f75b9be, 0x3f76248c, 0x3f76a81e,
+                                      0x3f7744fd, 0x3f77fbb8, 0x3f78ccdf, 0x3f79b907,
+                                      0x3f7ac0c7, 0x3f7be4ba, 0x3f7d257d, 0x3f7e83b3)};
+}
+
+/* 2^(i / 32) for y = 0x1.8p18 + i / 32. */
+static inline vf powers_pick(const powers *table, vf y)
+{
+    const __m512i i = _mm512_castps_si512(y);
+    return _mm512_castsi512_ps(
+        _mm512_add_epi32(_mm512_permutex2var_epi32(table->low, i, table->high),
+                         _mm512_slli_epi32(i, 18)));
+}
+
+/* 2^f - 1 within 5.4e-8, |f| <= 1/64. */
+static inline vf powers_rest(vf f)
+{
+    return vf_mul(vf_fma(vf_set1(0.240226537f), f, vf_set1(0.693157315f)), f);
+}
+
+/* a b + c where x is above the limit or NaN, else +0. */
+static inline vf vf_fma_above(vf a, vf b, vf c, vf x, vf limit)
+{
+    return _mm512_maskz_fmadd_ps(_mm512_cmp_ps_mask(x, limit, _CMP_NLE_UQ), a, b, c);
+}
+
 static inline int vf_any_gt(vf a, vf b)
 {
     return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ) != 0;

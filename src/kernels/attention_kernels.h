@@ -52,10 +52,10 @@ typedef struct {
     const float *next; /* the row that comes next, brought into the cache; NULL: none */
 } pe_alibi_row;
 
-/* What is still to be done to a row: y[0, count) times share. */
+/* What is still to be done to a row: y[from, count) times share. */
 typedef struct {
     float *y;
-    int64_t count;
+    int64_t from, count;
     float share;
 } pe_alibi_owed;
 
