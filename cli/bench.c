@@ -20,6 +20,7 @@ static int measure(bench *b)
     bench_limit_rows(b);
     bench_rope(b);
     bench_uses(b);
+    bench_cache(b);
     bench_tables(b);
     bench_bias(b);
     bench_add(b);

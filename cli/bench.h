@@ -82,6 +82,7 @@ void bench_failed(bench *b, const pe_error *error);
 void bench_limit_rows(bench *b);
 void bench_rope(bench *b);      /* on the fly, row given, shapes */
 void bench_uses(bench *b);      /* store to a cache, instruction sets, threads */
+void bench_cache(bench *b);     /* keys in a cache, turned on */
 void bench_tables(bench *b);    /* rows of cosines and sines */
 void bench_bias(bench *b);      /* softmax with ALiBi */
 void bench_add(bench *b);       /* encodings to hidden states, ALiBi to scores */

@@ -20,6 +20,9 @@ typedef struct {
     pe_wide *exact; /* turns per token */
     double *head,
         *tail; /* quarter turns per token modulo four: 106 bits in two doubles */
+    /* Pairs that never turn lie in [still_begin, still_end).  Kernels are given other turns
+     * for them: of a phase of zero they could never be sure. */
+    int64_t still_begin, still_end;
 } pe_turns;
 
 /* A frequency at or above this many turns per token is refused by the rules: the
@@ -28,8 +31,13 @@ typedef struct {
 
 enum { PE_MAX_PAIRS = PE_K_MAX_PAIRS }; /* half of the widest head */
 
-/* Pair i turns inv_freq radians per token, 0 <= inv_freq < PE_MAX_INV_FREQ. */
+/* Pair i turns inv_freq radians per token, 0 <= inv_freq < PE_MAX_INV_FREQ.  Of turns with
+ * no pair set, all but n and the arrays is zero. */
 void pe_turns_set(pe_turns *turns, int64_t i, pe_wide inv_freq);
+
+/* out = a - b, or b - a where that is the one without negative turns: returns 1 or -1; 0
+ * where neither is.  out has n and its arrays. */
+int pe_turns_subtract(pe_turns *out, const pe_turns *a, const pe_turns *b);
 
 /* factor for cos and sin, as a double and as it truly is. */
 typedef struct {

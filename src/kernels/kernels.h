@@ -56,6 +56,12 @@ typedef struct pe_kernels {
     void (*table_row_each)(const pe_table_source *source, const int64_t *positions,
                            int64_t farthest, float *cos_out, float *sin_out);
 
+    /* One row of n phases, (hi + lo 2^-32) 2^-64 turns each, for the source's n and factor.
+     * A phase less than distance units of 2^-66 turn from a quarter turn is redone. */
+    void (*table_row_phases)(const pe_table_source *source, const uint64_t *hi,
+                             const uint64_t *lo, double distance, float *cos_out,
+                             float *sin_out);
+
     pe_rotate_fn *rotate[PE_K_DTYPES][PE_K_DTYPES][PE_K_PAIRINGS][PE_K_PAIRINGS];
 
     /* count elements to and from float; stores round to nearest even. */

@@ -80,6 +80,16 @@ VEC_ZIP(vf, VLEN, uint16_t, bf16)
 #define vf_store_part_f16(p, v, count)  ((void)(count), vf_store_f16(p, v))
 #define vf_store_part_bf16(p, v, count) ((void)(count), vf_store_bf16(p, v))
 
+static void table_row_phases(const pe_table_source *source, const uint64_t *hi,
+                             const uint64_t *lo, double distance, float *cos_out,
+                             float *sin_out)
+{
+    for (int64_t i = 0; i < source->n; i++)
+        if (pe_sincos_f32(hi[i], lo[i], source->factor, distance, cos_out + i,
+                          sin_out + i))
+            source->redo(source->ctx, 0, i);
+}
+
 static void table_row(const pe_table_source *source, int64_t position, int64_t row,
                       float *cos_out, float *sin_out)
 {

@@ -52,7 +52,8 @@ static pe_rope *place_arrays(arena *a, const pe_rope_spec *spec, int32_t num_pai
                                                2 * num_pairs * (int64_t)sizeof *table);
     if (rope == NULL)
         return NULL;
-    rope->turns = (pe_turns){num_pairs, hi, lo, exact, head, tail};
+    rope->turns = (pe_turns){
+        .n = num_pairs, .hi = hi, .lo = lo, .exact = exact, .head = head, .tail = tail};
     rope->axes = (pe_axis_layout){1, 1, pair_axis, rung, ladder_dim};
     rope->info.inv_freq = inv_freq;
     rope->info.pair_axis = pair_axis;

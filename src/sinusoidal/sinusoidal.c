@@ -41,8 +41,14 @@ typedef struct {
 /* Those of pairs [i, i + n). */
 static pe_turns turns_from(const pe_turns *all, int64_t i, int64_t n)
 {
-    return (pe_turns){
-        n, all->hi + i, all->lo + i, all->exact + i, all->head + i, all->tail + i};
+    return (pe_turns){.n = n,
+                      .hi = all->hi + i,
+                      .lo = all->lo + i,
+                      .exact = all->exact + i,
+                      .head = all->head + i,
+                      .tail = all->tail + i,
+                      .still_begin = all->still_begin - i,
+                      .still_end = all->still_end - i};
 }
 
 /* Cosines and sines of pairs [i, i + n). */
@@ -217,7 +223,8 @@ static void place_arrays(sinusoidal *s, const pe_sinusoidal_spec *spec)
     uint64_t *hi = (uint64_t *)(exact + n), *lo = hi + n;
     double *head = (double *)(lo + n), *tail = head + n;
     float *freqs = (float *)(tail + n);
-    s->turns = (pe_turns){n, hi, lo, exact, head, tail};
+    s->turns = (pe_turns){
+        .n = n, .hi = hi, .lo = lo, .exact = exact, .head = head, .tail = tail};
     s->hf_inv_freq = spec->angles == PE_ANGLES_HF_F32 ? freqs : NULL;
     s->table = freqs + n;
     s->hf_axis = (const uint8_t *)(s->table + spec->table_len * s->columns.dim);

@@ -24,8 +24,9 @@ typedef struct {
 static void set_turns(pe_turns *turns, double theta, test_rng *r)
 {
     for (int64_t i = 0; i < turns->n; i++) {
-        const double f = theta > 0 ? pow(theta, -(double)i / (double)turns->n)
-                                   : fabs((double)test_rng_float(r)) * 3;
+        const double f = theta > 0     ? pow(theta, -(double)i / (double)turns->n)
+                         : i % 11 == 4 ? 0 /* never turns */
+                                       : fabs((double)test_rng_float(r)) * 3;
         pe_turns_set(turns, i, pe_wide_from_double(f));
     }
 }
@@ -35,7 +36,10 @@ static int near_libm(const pe_turns *turns, int64_t i, int64_t position, double 
 {
     const long double pi = 3.14159265358979323846264338327950288L;
     const long double turn =
-        ((long double)turns->hi[i] + (long double)turns->lo[i] * 0x1p-32L) * 0x1p-64L;
+        pe_wide_is_zero(turns->exact[i])
+            ? 0
+            : ((long double)turns->hi[i] + (long double)turns->lo[i] * 0x1p-32L) *
+                  0x1p-64L;
     const long double angle = 2 * pi * fmodl((long double)position * turn, 1);
     const long double f = (long double)factor;
     /* Half a unit of a float below 2, and long double's share at |position| < 2^12. */
@@ -127,6 +131,14 @@ static void draw_ids(test_rng *r, int64_t *ids, int64_t rows)
         ids[row] = ids[from] + (ids[from] <= INT64_MAX - MAX_ROWS ? row - from : 0);
 }
 
+static void own_row(bench *b, const float *cosine, const float *sine, size_t size)
+{
+    strip_own(&b->cosine, cosine, size);
+    strip_own(&b->sine, sine, size);
+    if (!strip_kept(&b->cosine) || !strip_kept(&b->sine))
+        fail_case("a byte outside the row changed");
+}
+
 /* Pairs that follow axes of their own: each entry must be that of a row at its position. */
 static void check_axes(bench *b, const pe_turns *turns, test_rng *r, double factor,
                        int turn)
@@ -157,11 +169,70 @@ static void check_axes(bench *b, const pe_turns *turns, test_rng *r, double fact
                  memcmp(sine + i, sin_want + i, sizeof *sine) != 0))
                 fail_case("pair %lld has other bits than scalar's", (long long)i);
     }
-    strip_own(&b->cosine, cosine, size);
-    strip_own(&b->sine, sine, size);
-    if (!strip_kept(&b->cosine) || !strip_kept(&b->sine))
-        fail_case("a byte outside the row changed");
+    own_row(b, cosine, sine, size);
     b->calls++;
+}
+
+static void compare_row(bench *b, const float *cosine, const float *sine,
+                        const float *cos_want, const float *sin_want, int64_t n,
+                        const char *whose)
+{
+    const size_t size = (size_t)n * sizeof(float);
+    if (memcmp(cosine, cos_want, size) != 0 || memcmp(sine, sin_want, size) != 0)
+        fail_case("other bits than %s", whose);
+    own_row(b, cosine, sine, size);
+}
+
+/* Rows of summed phases: from q to p within one plan is the way p - q; of two plans,
+ * and at broken positions, scalar's bits; at whole positions given as values, those of
+ * the position. */
+static void check_sums(bench *b, const pe_turns *turns, test_rng *r, double factor,
+                       int turn)
+{
+    static const char *const whose[] = {"the row of the way", "scalar's", "scalar's",
+                                        "the whole position's"};
+    static float cos_want[MAX_N], sin_want[MAX_N];
+    static uint64_t hi[MAX_N], lo[MAX_N];
+    static double head[MAX_N], tail[MAX_N];
+    static pe_wide exact[MAX_N];
+    const pe_factor full = pe_factor_make(pe_wide_from_double(factor));
+    const int64_t n = turns->n;
+    const size_t size = (size_t)n * sizeof(float);
+    pe_turns other = {
+        .n = n, .hi = hi, .lo = lo, .exact = exact, .head = head, .tail = tail};
+    set_turns(&other, 20000, r);
+    const int64_t far = turn % 4 ? 3000 : (int64_t)1 << 39;
+    const int64_t p = test_rng_int(r, -far, far), q = test_rng_int(r, -far, far);
+    const double broken = (double)p + (double)test_rng_int(r, 1, 1023) * 0x1p-10,
+                 small = 0x1.8p-13, whole = (double)p;
+    for (int kind = 0; kind < 4; kind++) {
+        float *cosine = strip_place(&b->cosine, size, (place_kind)(turn % 3), 0);
+        float *sine = strip_place(&b->sine, size, (place_kind)(turn % 3), 0);
+        strip_mark(&b->cosine);
+        strip_mark(&b->sine);
+        pe_angle_term terms[2] = {{.turns = turns, .ids = &p},
+                                  {.turns = turns, .ids = &q, .negative = 1}};
+        if (kind == 1)
+            terms[1].turns = &other;
+        if (kind >= 2) {
+            terms[0].ids = NULL;
+            terms[0].values = kind == 3 ? &whole : turn % 5 ? &broken : &small;
+        }
+        const int count = kind < 2 ? 2 : 1;
+        say_case("%s table, n %lld, sum %d of %lld and %lld", b->kernels->name,
+                 (long long)n, kind, (long long)p, (long long)q);
+        pe_angle_row(b->kernels, terms, count, &full, cosine, sine);
+        if (kind == 0)
+            pe_angle_rows(&pe_kernels_scalar, turns, p - q, 1, &full, cos_want,
+                          sin_want, n);
+        else if (kind == 3)
+            pe_angle_rows(&pe_kernels_scalar, turns, p, 1, &full, cos_want, sin_want,
+                          n);
+        else
+            pe_angle_row(&pe_kernels_scalar, terms, count, &full, cos_want, sin_want);
+        compare_row(b, cosine, sine, cos_want, sin_want, n, whose[kind]);
+        b->calls++;
+    }
 }
 
 int64_t check_table(const pe_kernels *kernels, test_rng *r)
@@ -196,6 +267,7 @@ int64_t check_table(const pe_kernels *kernels, test_rng *r)
                        factors[turn % 3], turn);
             check_call(&b, &turns, 0, ids, rows, stride, factors[turn % 3], turn);
             check_axes(&b, &turns, r, factors[turn % 3], turn);
+            check_sums(&b, &turns, r, factors[turn % 3], turn);
         }
     strip_free(&b.cosine);
     strip_free(&b.sine);
