@@ -168,8 +168,10 @@ static int64_t visible_keys(const pe_scores_job *job, double query, double first
     return query < first ? 0 : (int64_t)(query - first) + 1;
 }
 
+enum { SHORTEST = 16 }; /* keys that fill the widest vector */
+
 /* ALiBi over floats and consecutive keys: in float, a vector at a time.  Returns 0 for
- * rows that need the general way. */
+ * rows that need the general way, or are so short that it is as quick. */
 static int softmax_alibi_row(const pe_scores_job *job, const pe_scores_row *row,
                              const float *next, pe_alibi_owed *owed)
 {
@@ -190,7 +192,7 @@ static int softmax_alibi_row(const pe_scores_job *job, const pe_scores_row *row,
         !(slope >= 0 && slope <= 0x1p10))
         return 0;
     const int64_t visible = visible_keys(job, row->q, first);
-    if (visible == 0)
+    if (visible < SHORTEST)
         return 0;
     /* Key-only grows towards the last key: a constant less, and nothing cancels. */
     const int key_only = bias->form == PE_BIAS_KEY_ONLY;
