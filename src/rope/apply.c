@@ -144,6 +144,8 @@ static pe_status check_one(const pe_rope *rope, const pe_positions *at,
 pe_status pe_rope_apply(const pe_rope *rope, const pe_positions *at, const pe_tensor *x,
                         const pe_tensor *y, pe_error *error)
 {
+    if (pe_rope_one_token(rope, at, x, y, NULL, NULL))
+        return PE_OK;
     const pe_status status = check_one(rope, at, x, "x", y, "y", error);
     if (status != PE_OK)
         return status;
@@ -159,6 +161,8 @@ pe_status pe_rope_apply_qk(const pe_rope *rope, const pe_positions *at,
                            const pe_tensor *q, const pe_tensor *q_out,
                            const pe_tensor *k, const pe_tensor *k_out, pe_error *error)
 {
+    if (k != NULL && pe_rope_one_token(rope, at, q, q_out, k, k_out))
+        return PE_OK;
     pe_status status = check_one(rope, at, q, "q", q_out, "q_out", error);
     if (status != PE_OK ||
         (status = pe_rotate_check(k, "k", k_out, "k_out", rope->info.head_dim,

@@ -66,6 +66,11 @@ int pe_rope_has_runs(const pe_rope *rope, const pe_positions *at);
 pe_row pe_rope_run(const pe_rope *rope, int64_t start, int64_t rows, pe_row_scale scale,
                    pe_row_buffer *buffer);
 
+/* Turns one token of one batch row from x to y, and from x2 to y2 where x2 is not NULL,
+ * if all that they are given is plain; 0, with nothing touched, if it is not, or wrong. */
+int pe_rope_one_token(const pe_rope *rope, const pe_positions *at, const pe_tensor *x,
+                      const pe_tensor *y, const pe_tensor *x2, const pe_tensor *y2);
+
 /* Negates the count sines of a row or run, moving it into buffer if it is not there. */
 pe_row pe_row_negate(pe_row row, int64_t count, pe_row_buffer *buffer);
 

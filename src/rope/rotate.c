@@ -27,12 +27,6 @@ static void copy_rest(const pe_tensor *x, int64_t ex, const pe_tensor *y, int64_
     pe_vector_store(y, ey, begin, end - begin, buffer);
 }
 
-static pe_rotate_fn *kernel_of(const pe_window *w, pe_dtype in, pe_dtype out)
-{
-    return w->kernels->rotate[in - PE_F32][out - PE_F32][w->in == PE_INTERLEAVED]
-                             [w->out == PE_INTERLEAVED];
-}
-
 static int stands_alone(const pe_tensor *x)
 {
     return pe_dtype_size(x->dtype) >= 2;
@@ -46,7 +40,7 @@ pe_rotor pe_rotor_of(const pe_window *window, const pe_tensor *x, const pe_tenso
         .y = y,
         .in_place = pe_tensor_same(x, y),
         .kernel = stands_alone(x) && stands_alone(y)
-                      ? kernel_of(window, x->dtype, y->dtype)
+                      ? pe_rotate_kernel(window, x->dtype, y->dtype)
                       : NULL,
     };
 }
@@ -82,7 +76,7 @@ static void turn_floats(const pe_window *w, const pe_turn *turn, const float *x,
 {
     const int64_t n = w->num_pairs;
     if (turn->cos1 == NULL) {
-        kernel_of(w, PE_F32, PE_F32)(x, 0, y, 0, 1, turn->cos, turn->sin, n);
+        pe_rotate_kernel(w, PE_F32, PE_F32)(x, 0, y, 0, 1, turn->cos, turn->sin, n);
         return;
     }
     for (int64_t i = 0; i < n; i++) {

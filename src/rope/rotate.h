@@ -31,6 +31,14 @@ typedef struct {
     pe_rotate_fn *kernel; /* NULL: elements share scales or blocks */
 } pe_rotor;
 
+/* The kernel of two types whose elements stand alone. */
+static inline pe_rotate_fn *pe_rotate_kernel(const pe_window *w, pe_dtype in,
+                                             pe_dtype out)
+{
+    return w->kernels->rotate[in - PE_F32][out - PE_F32][w->in == PE_INTERLEAVED]
+                             [w->out == PE_INTERLEAVED];
+}
+
 pe_rotor pe_rotor_of(const pe_window *window, const pe_tensor *x, const pe_tensor *y);
 
 /* All heads of token (b, t): y = x with the window turned, the rest copied (bytes kept
