@@ -35,6 +35,12 @@ enum { PE_MAX_PAIRS = PE_K_MAX_PAIRS }; /* half of the widest head */
  * no pair set, all but n and the arrays is zero. */
 void pe_turns_set(pe_turns *turns, int64_t i, pe_wide inv_freq);
 
+static inline int pe_turns_is_still(const pe_turns *turns, int64_t i)
+{
+    return i >= turns->still_begin && i < turns->still_end &&
+           pe_wide_is_zero(turns->exact[i]);
+}
+
 /* out = a - b, or b - a where that is the one without negative turns: returns 1 or -1; 0
  * where neither is.  out has n and its arrays. */
 int pe_turns_subtract(pe_turns *out, const pe_turns *a, const pe_turns *b);
