@@ -100,7 +100,8 @@ PE_API pe_status pe_attention_forward(const pe_attention *plan,
                                       const pe_attention_args *args, void *workspace,
                                       size_t workspace_size, pe_error *error);
 
-/* Gradients; NULL: not wanted.  Tensors are overwritten, parameters accumulated. */
+/* Gradients; NULL: not wanted.  Tensors are overwritten, and lie apart from each other and
+ * from all that is read; parameters are accumulated. */
 typedef struct pe_attention_grads {
     uint32_t struct_size;
     int32_t reserved;

@@ -50,6 +50,30 @@ static pe_status check_parameters(const pe_gradient_call *g, pe_error *error)
     return check_gradient(a->mask, "mask", g->grads.dmask, "dmask", error);
 }
 
+/* What is read is read again after some gradients are stored. */
+static pe_status check_apart(const pe_gradient_call *g, pe_error *error)
+{
+    const pe_attention_args *a = &g->call.args;
+    const pe_attention_grads *d = &g->grads;
+    const struct {
+        const pe_tensor *x;
+        const char *name;
+    } all[] = {{d->dq, "dq"},     {d->dk, "dk"},    {d->dv, "dv"}, {d->dmask, "dmask"},
+               {a->q, "q"},       {a->k, "k"},      {a->v, "v"},   {a->out, "out"},
+               {d->dout, "dout"}, {a->mask, "mask"}};
+    enum { OUTPUTS = 4 };
+    for (size_t y = 0; y < OUTPUTS; y++)
+        for (size_t x = y + 1; x < PE_COUNT(all) && all[y].x != NULL; x++) {
+            const pe_status status =
+                all[x].x == NULL ? PE_OK
+                                 : pe_tensor_check_apart(all[x].x, all[x].name,
+                                                         all[y].x, all[y].name, error);
+            if (status != PE_OK)
+                return status;
+        }
+    return PE_OK;
+}
+
 static pe_status check(pe_gradient_call *g, const pe_attention_grads *grads,
                        pe_error *error)
 {
@@ -69,9 +93,10 @@ static pe_status check(pe_gradient_call *g, const pe_attention_grads *grads,
                                              error)) != PE_OK ||
         (status = check_gradient(a->q, "q", g->grads.dq, "dq", error)) != PE_OK ||
         (status = check_gradient(a->k, "k", g->grads.dk, "dk", error)) != PE_OK ||
-        (status = check_gradient(a->v, "v", g->grads.dv, "dv", error)) != PE_OK)
+        (status = check_gradient(a->v, "v", g->grads.dv, "dv", error)) != PE_OK ||
+        (status = check_parameters(g, error)) != PE_OK)
         return status;
-    return check_parameters(g, error);
+    return check_apart(g, error);
 }
 
 /* --------------------------------------------------------------------------- call --- */

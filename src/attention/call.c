@@ -100,7 +100,7 @@ static pe_status check_mask(const pe_call *call, pe_error *error)
                        (long long)m->num_heads, (long long)m->dim,
                        (long long)call->batch, (long long)call->q_len,
                        call->plan->spec.num_heads, (long long)call->k_len);
-    return PE_OK;
+    return pe_tensor_check_apart(m, "mask", call->args.out, "out", error);
 }
 
 static pe_status check_scores(const pe_call *call, pe_error *error)
@@ -128,7 +128,19 @@ static pe_status check_scores(const pe_call *call, pe_error *error)
                        "scores_start is %lld with %lld queries, must lie within q_len "
                        "(%lld)",
                        (long long)start, (long long)p->seq_len, (long long)call->q_len);
-    return PE_OK;
+    const struct {
+        const pe_tensor *x;
+        const char *name;
+    } others[] = {{call->args.q, "q"},
+                  {call->args.k, "k"},
+                  {call->args.v, "v"},
+                  {call->args.mask, "mask"},
+                  {call->args.out, "out"}};
+    for (size_t i = 0; i < PE_COUNT(others) && status == PE_OK; i++)
+        if (others[i].x != NULL)
+            status =
+                pe_tensor_check_apart(others[i].x, others[i].name, p, "scores", error);
+    return status;
 }
 
 /* ----------------------------------------------------------------- documents --- */

@@ -417,3 +417,12 @@ pe_status pe_tensor_check_overlap(const pe_tensor *x, const char *x_name,
         "and dtype)",
         y_name, x_name);
 }
+
+pe_status pe_tensor_check_apart(const pe_tensor *x, const char *x_name,
+                                const pe_tensor *y, const char *y_name, pe_error *error)
+{
+    if (x->seq_len > 0 && (pe_tensor_same(x, y) || overlap_is_certain(x, y)))
+        return pe_fail(error, PE_E_ARGUMENT, "%s overlaps %s, must lie apart", y_name,
+                       x_name);
+    return PE_OK;
+}

@@ -49,6 +49,10 @@ int pe_tensor_same(const pe_tensor *x, const pe_tensor *y);
 pe_status pe_tensor_check_overlap(const pe_tensor *x, const char *x_name,
                                   const pe_tensor *y, const char *y_name,
                                   pe_error *error);
+/* Refuses any overlap that is certain, of the very same tensor, too. */
+pe_status pe_tensor_check_apart(const pe_tensor *x, const char *x_name,
+                                const pe_tensor *y, const char *y_name,
+                                pe_error *error);
 
 /* Index of the first element of vector (b, t, h) from data; negative strides may make
  * it negative, so absence is told apart: 0 is returned when the page is absent, else 1. */

@@ -34,7 +34,7 @@ struct call {
 };
 
 static float q[T * H * D], k[T * KV * D], v[T * KV * D], out[T * H * D];
-static float dout[T * H * D], dq[T * H * D], dk[T * KV * D], dv[T * KV * D];
+static float dout[T * H * D + 1], dq[T * H * D], dk[T * KV * D], dv[T * KV * D];
 static float mask[T * T], scores[H * T * T];
 
 static void set_up(struct call *c)
@@ -182,6 +182,12 @@ CHANGE(far_missing, c->args.num_far_rules = 1)
 CHANGE(far_rope, c->spec.k_rope = NULL; c->args.far_rules = &c->far_rule;
        c->args.num_far_rules = 1)
 CHANGE(args_size, c->args.struct_size = 8)
+CHANGE(mask_is_out, pe_tensor_bhsd(&c->mask, PE_F32, out, 1, 1, T, T);
+       c->args.mask = &c->mask)
+CHANGE(scores_in_q, pe_tensor_bhsd(&c->scores, PE_F32, q, 1, H, 1, T);
+       c->args.scores = &c->scores)
+CHANGE(scores_in_out, pe_tensor_bhsd(&c->scores, PE_F32, out, 1, H, 1, T);
+       c->args.scores = &c->scores)
 CHANGE(small_work, c->size = 100)
 CHANGE(crooked_work, c->work = (char *)c->work + 4)
 
@@ -207,6 +213,9 @@ static const struct wrong calls[] = {
     {"mask.dtype is 4", PE_E_DTYPE, mask_dtype},
     {"scores_start is 1 with 6|(6)", PE_E_SHAPE, scores_start},
     {"scores_start is 1|without", PE_E_ARGUMENT, start_alone},
+    {"out overlaps mask|apart", PE_E_ARGUMENT, mask_is_out},
+    {"scores overlaps q|apart", PE_E_ARGUMENT, scores_in_q},
+    {"scores overlaps out|apart", PE_E_ARGUMENT, scores_in_out},
     {"far_rules[0] has unit 0", PE_E_ARGUMENT, far_unit},
     {"num_far_rules is 8|7", PE_E_LIMIT, far_count},
     {"far_rules is NULL", PE_E_ARGUMENT, far_missing},
@@ -224,6 +233,12 @@ CHANGE(dbias, c->grads.dbias[1] = c->dbias)
 CHANGE(dsinks, c->grads.dsinks = c->dsinks)
 CHANGE(dmask, c->grads.dmask = &c->mask)
 CHANGE(reserved, c->grads.reserved = 1)
+CHANGE(dq_is_q, c->dq = c->q)
+CHANGE(dk_is_v, c->dk = c->v)
+CHANGE(dv_is_dk, c->dv = c->dk)
+CHANGE(dq_in_dout, c->dq.data = dout + 1)
+CHANGE(dq_is_dout, c->dq = c->dout)
+CHANGE(dmask_is_mask, c->args.mask = c->grads.dmask = &c->mask)
 CHANGE(back_far, c->args.far_rules = &c->far_rule; c->args.num_far_rules = -1)
 
 static const struct wrong backs[] = {
@@ -236,6 +251,12 @@ static const struct wrong backs[] = {
     {"dmask is set", PE_E_ARGUMENT, dmask},
     {"reserved is 1", PE_E_ARGUMENT, reserved},
     {"num_far_rules is -1", PE_E_LIMIT, back_far},
+    {"dq overlaps q|apart", PE_E_ARGUMENT, dq_is_q},
+    {"dk overlaps v|apart", PE_E_ARGUMENT, dk_is_v},
+    {"dk overlaps dv|apart", PE_E_ARGUMENT, dv_is_dk},
+    {"dq overlaps dout|apart", PE_E_ARGUMENT, dq_in_dout},
+    {"dq overlaps dout|apart", PE_E_ARGUMENT, dq_is_dout},
+    {"dmask overlaps mask|apart", PE_E_ARGUMENT, dmask_is_mask},
     {"workspace_size is 100", PE_E_WORKSPACE, small_work},
 };
 
