@@ -48,6 +48,12 @@ typedef struct {
 pe_status pe_call_check(pe_call *call, const pe_attention *plan,
                         const pe_attention_args *args, int backward, pe_error *error);
 
+/* Sets streaming, tiles, parts and slots from the shapes. */
+void pe_call_choose_tiles(pe_call *call);
+
+/* Lays all arrays out from base (NULL: only sizes), and sets size; SIZE_MAX: too much. */
+void pe_call_lay_out(pe_call *call, unsigned char *base);
+
 /* Puts the call's arrays into the workspace. */
 pe_status pe_call_place(pe_call *call, void *workspace, size_t workspace_size,
                         pe_error *error);
@@ -66,6 +72,7 @@ int pe_call_may_skip(const pe_call *call);
 void pe_call_make_norms(const pe_call *call);
 
 pe_document pe_call_document(const pe_call *call, int64_t index);
+int64_t pe_call_num_tiles(const pe_call *call, const pe_document *document);
 
 /* Document and first token (within it) of a tile.  *cursor, at first {0, 0}, remembers
  * where the search ended: tiles asked for in order cost nothing. */
