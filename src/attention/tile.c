@@ -118,9 +118,10 @@ int64_t pe_tile_place_of(const pe_tile *tile, int64_t token)
     return tile->doc.k_len - tile->doc.q_len + token;
 }
 
-static int64_t clamp(int64_t x, int64_t low, int64_t high)
+int64_t pe_tile_keys_in(const pe_tile *tile, int64_t key)
 {
-    return x < low ? low : x > high ? high : x;
+    const int64_t rest = tile->doc.k_len - key;
+    return rest < PE_KEY_BLOCK ? rest : PE_KEY_BLOCK;
 }
 
 static int64_t floor_div(int64_t a, int64_t b)
@@ -138,22 +139,23 @@ static void see(pe_tile *tile, int64_t i, int64_t place)
 {
     const pe_visibility *v = &tile->call->plan->spec.visible;
     const int causal = v->mask == PE_MASK_CAUSAL;
-    const int64_t all = causal ? clamp(place + 1, 0, tile->doc.k_len) : tile->doc.k_len;
+    const int64_t all =
+        causal ? pe_clamp(place + 1, 0, tile->doc.k_len) : tile->doc.k_len;
     int64_t low = 0, high = all;
     if (v->window > 0) {
         const int64_t window = at_most(v->window);
         low = place - window + 1;
-        high = clamp(high, 0, place + window > 0 ? place + window : 0);
+        high = pe_clamp(high, 0, place + window > 0 ? place + window : 0);
     }
     if (v->chunk > 0) {
         const int64_t chunk = at_most(v->chunk),
                       first = floor_div(place, chunk) * chunk;
         low = low > first ? low : first;
-        high = clamp(high, 0, first + chunk > 0 ? first + chunk : 0);
+        high = pe_clamp(high, 0, first + chunk > 0 ? first + chunk : 0);
     }
-    tile->low[i] = clamp(low, 0, high);
+    tile->low[i] = pe_clamp(low, 0, high);
     tile->high[i] = high;
-    tile->sinks[i] = v->window > 0 || v->chunk > 0 ? clamp(v->num_sinks, 0, all) : 0;
+    tile->sinks[i] = v->window > 0 || v->chunk > 0 ? pe_clamp(v->num_sinks, 0, all) : 0;
 }
 
 static void see_far(pe_tile *tile, int64_t i, int64_t place)
@@ -165,7 +167,7 @@ static void see_far(pe_tile *tile, int64_t i, int64_t place)
         tile->far_end[(v - 1) * call->tile_tokens + i] =
             unit <= 0                ? 0
             : unit > tile->doc.k_len ? tile->doc.k_len
-                                     : clamp(unit * rule->unit, 0, tile->doc.k_len);
+                                     : pe_clamp(unit * rule->unit, 0, tile->doc.k_len);
     }
 }
 
@@ -175,8 +177,8 @@ void pe_tile_own(const pe_tile *tile, int variant, int64_t i, int64_t *begin,
     const pe_call *call = tile->call;
     int64_t low = 0, high = tile->num_keys;
     for (int v = 1; v < call->variants; v++) {
-        const int64_t far_end =
-            clamp(tile->far_end[(v - 1) * call->tile_tokens + i] - tile->key, 0, high);
+        const int64_t far_end = pe_clamp(
+            tile->far_end[(v - 1) * call->tile_tokens + i] - tile->key, 0, high);
         if (v == variant)
             high = far_end;
         else if (v > variant)
@@ -348,9 +350,9 @@ int pe_tile_block(pe_tile *tile, int64_t key, int64_t num_keys)
     tile->absent = 0;
     tile->extra_is_ready = 0;
     for (int64_t i = 0; i < tile->num_tokens; i++) {
-        const int64_t first = clamp(tile->low[i] - key, 0, num_keys);
-        const int64_t last = clamp(tile->high[i] - key, 0, num_keys);
-        const int64_t sink = clamp(tile->sinks[i] - key, 0, num_keys);
+        const int64_t first = pe_clamp(tile->low[i] - key, 0, num_keys);
+        const int64_t last = pe_clamp(tile->high[i] - key, 0, num_keys);
+        const int64_t sink = pe_clamp(tile->sinks[i] - key, 0, num_keys);
         const int any = first < last || sink > 0;
         if (any) {
             begin = begin < i * group ? begin : i * group;
@@ -371,45 +373,4 @@ int pe_tile_block(pe_tile *tile, int64_t key, int64_t num_keys)
         return 0;
     pe_tile_positions(tile);
     return 1;
-}
-
-/* ----------------------------------------------------------------------- walk --- */
-
-void pe_walk_start(pe_walk *walk, const pe_tile *tile, int64_t begin, int64_t end)
-{
-    int64_t low = tile->doc.k_len, high = 0, sinks = 0;
-    for (int64_t i = 0; i < tile->num_tokens; i++) {
-        if (tile->low[i] < tile->high[i]) {
-            low = low < tile->low[i] ? low : tile->low[i];
-            high = high > tile->high[i] ? high : tile->high[i];
-        }
-        sinks = sinks > tile->sinks[i] ? sinks : tile->sinks[i];
-    }
-    low = low > begin ? low : begin;
-    high = high < end ? high : end;
-    walk->first = low / PE_KEY_BLOCK;
-    walk->last = low < high ? (high - 1) / PE_KEY_BLOCK : walk->first - 1;
-    const int64_t place =
-        pe_tile_place_of(tile, tile->token + tile->num_tokens - 1) / PE_KEY_BLOCK;
-    walk->centre =
-        clamp(place, walk->first, walk->last < walk->first ? walk->first : walk->last);
-    walk->down = walk->centre < walk->last ? walk->centre : walk->last;
-    walk->up = walk->centre + 1;
-    walk->sink_first = begin / PE_KEY_BLOCK;
-    sinks = sinks < end ? sinks : end;
-    walk->sink_down = (sinks + PE_KEY_BLOCK - 1) / PE_KEY_BLOCK - 1;
-    if (walk->first <= walk->last && walk->sink_down >= walk->first)
-        walk->sink_down = walk->first - 1;
-}
-
-int64_t pe_walk_next(pe_walk *walk)
-{
-    const int up = walk->up <= walk->last, down = walk->down >= walk->first;
-    if (down && (!up || walk->centre - walk->down <= walk->up - walk->centre))
-        return walk->down-- * PE_KEY_BLOCK;
-    if (up)
-        return walk->up++ * PE_KEY_BLOCK;
-    if (walk->sink_down >= walk->sink_first)
-        return walk->sink_down-- * PE_KEY_BLOCK;
-    return -1;
 }

@@ -75,6 +75,11 @@ typedef struct {
     int64_t visited, skipped;
 } pe_tile;
 
+static inline int64_t pe_clamp(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
 /* Lays a tile's arrays out. */
 void pe_tile_place(pe_tile *tile, const pe_call *call, pe_scratch *scratch);
 
@@ -107,6 +112,9 @@ int pe_tile_reaches(const pe_tile *tile, int64_t key, int64_t num_keys);
 /* Positions of the block in hand, for biases. */
 void pe_tile_positions(pe_tile *tile);
 
+/* Keys of the document in the block that begins with key. */
+int64_t pe_tile_keys_in(const pe_tile *tile, int64_t key);
+
 /* Token of k that key j of the block in hand is. */
 int64_t pe_tile_key_token(const pe_tile *tile, int64_t j);
 
@@ -135,6 +143,10 @@ int pe_tile_sees(const pe_tile *tile, int64_t r, int64_t j);
 /* out += weights in s times the block's values. */
 void pe_tile_add_values(pe_tile *tile);
 
+/* Divides rows by their sums, and stores outputs, log-sum-exps and, where they are asked
+ * for, probabilities. */
+void pe_tile_store(pe_tile *tile);
+
 /* 1: no row that sees the block could get a weight other than +0 from it, whatever its
  * keys are, given that none is longer than k_norms says and that maximum is a lower bound
  * of each row's (the tile's own max, or another's). */
@@ -153,7 +165,7 @@ typedef struct {
 void pe_walk_start(pe_walk *walk, const pe_tile *tile, int64_t begin, int64_t end);
 int64_t pe_walk_next(pe_walk *walk);
 
-/* Place of the tile's last query among the keys. */
+/* Place of a query of the document among its keys. */
 int64_t pe_tile_place_of(const pe_tile *tile, int64_t token);
 
 #endif /* PE_ATTENTION_TILE_H */
