@@ -38,8 +38,7 @@ static pe_status check_spec(const pe_kv_spec *s, pe_error *error)
 
 int64_t pe_kv_row_size(const pe_tensor *x)
 {
-    return x->dtype == PE_CODED ? x->dim / x->codec->block_len * x->codec->block_size
-                                : x->dim * pe_dtype_size(x->dtype);
+    return pe_tensor_bytes(x, x->dim);
 }
 
 typedef struct {

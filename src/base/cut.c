@@ -6,20 +6,32 @@
  * x86 and most of Arm. */
 #include "base/tensor.h"
 
-#include "base/dtype.h"
+enum { LINE = 64 };
 
-enum { LINE = 64, FARTHEST = 64 };
-
-/* Bytes from the first element to element e, which begins a scale's group or block. */
-static int64_t bytes_to(const pe_tensor *y, int64_t e)
+static uintptr_t scale_bytes(const pe_tensor *y, int64_t e)
 {
-    return y->dtype == PE_CODED ? e / y->codec->block_len * y->codec->block_size
-                                : e * pe_dtype_size(y->dtype);
+    return y->dtype != PE_I8 ? 0
+                             : (uintptr_t)(e / pe_tensor_group(y)) * sizeof *y->scales;
 }
 
-static int begins_line(const void *base, int64_t bytes)
+/* Element e, which begins a scale's group or a block, begins a line, and so does its
+ * scale. */
+static int begins_line(const pe_tensor *y, int64_t e)
 {
-    return ((uintptr_t)base + (uintptr_t)bytes) % LINE == 0;
+    const uintptr_t scale =
+        y->dtype == PE_I8 ? (uintptr_t)y->scales + scale_bytes(y, e) : 0;
+    return (((uintptr_t)y->data + (uintptr_t)pe_tensor_bytes(y, e)) | scale) % LINE ==
+           0;
+}
+
+/* After how many steps of stride elements lines lie as they did: 64 over the greatest
+ * power of two that divides 64 and the bytes of a step.  What begins no line within so
+ * many never will, so that data askew with strides of whole lines is asked once. */
+static int64_t period(const pe_tensor *y, int64_t stride)
+{
+    const uintptr_t bits =
+        LINE | (uintptr_t)pe_tensor_bytes(y, stride) | scale_bytes(y, stride);
+    return LINE / (int64_t)(bits & (0 - bits));
 }
 
 /* Elements from one run of tokens to the next, 0 where all heads of a token are one run,
@@ -33,30 +45,27 @@ static int64_t run_stride(const pe_tensor *y)
 static int is_clean(const pe_tensor *y, int64_t token)
 {
     const int64_t b = token / y->seq_len, t = token % y->seq_len;
-    const int64_t heads = run_stride(y);
     const int64_t in_run = y->page_table != NULL ? t % y->page_len : t;
     int64_t element;
     if (!pe_tensor_at(y, b, t, 0, &element))
         return 1;
-    const int64_t first = heads != 0 ? element - in_run * y->seq_stride : element;
-    if (y->dtype == PE_I8) {
-        const int64_t group = pe_tensor_group(y);
-        const int64_t size = (int64_t)sizeof *y->scales;
-        if (!begins_line(y->scales, element / group * size) ||
-            !begins_line(y->scales, first / group * size) ||
-            heads / group * size % LINE)
-            return 0;
-    }
-    return begins_line(y->data, bytes_to(y, element)) &&
-           begins_line(y->data, bytes_to(y, first)) && bytes_to(y, heads) % LINE == 0;
+    return begins_line(y, element) &&
+           (run_stride(y) == 0 || begins_line(y, element - in_run * y->seq_stride));
 }
 
 int64_t pe_tensor_cut(const pe_tensor *const *outputs, int num_outputs, int64_t token)
 {
     const int64_t count = outputs[0]->batch * outputs[0]->seq_len;
+    int64_t farthest = 1;
     if (token <= 0 || token >= count)
         return token;
-    for (int64_t i = token; i >= 0 && i > token - FARTHEST; i--) {
+    for (int k = 0; k < num_outputs; k++) {
+        const int64_t steps = period(outputs[k], outputs[k]->seq_stride);
+        farthest = steps > farthest ? steps : farthest;
+        if (period(outputs[k], run_stride(outputs[k])) > 1)
+            return token;
+    }
+    for (int64_t i = token; i >= 0 && i > token - farthest; i--) {
         int clean = 1;
         for (int k = 0; k < num_outputs; k++)
             clean &= is_clean(outputs[k], i);
@@ -64,4 +73,19 @@ int64_t pe_tensor_cut(const pe_tensor *const *outputs, int num_outputs, int64_t 
             return i;
     }
     return token;
+}
+
+int64_t pe_tensor_cut_rows(const pe_tensor *y, int64_t row)
+{
+    const int64_t inner = pe_tensor_heads_outside(y) ? y->seq_stride : y->head_stride;
+    const int64_t farthest = period(y, inner);
+    if (row <= 0 || row >= y->batch * y->seq_len * y->num_heads)
+        return row;
+    for (int64_t i = row; i >= 0 && i > row - farthest; i--) {
+        int64_t b, t, h, element;
+        pe_tensor_row(y, i, &b, &t, &h);
+        if (!pe_tensor_at(y, b, t, h, &element) || begins_line(y, element))
+            return i;
+    }
+    return row;
 }

@@ -5,7 +5,6 @@
 #include "base/tensor.h"
 
 #include "base/checked.h"
-#include "base/dtype.h"
 #include "base/error.h"
 
 #include <string.h>
@@ -318,14 +317,8 @@ static void span(const pe_tensor *x, uintptr_t *first, uintptr_t *end)
 {
     int64_t low = 0, high = 0;
     extent(x, &low, &high);
-    int64_t size = pe_dtype_size(x->dtype);
-    if (x->dtype == PE_CODED) {
-        low = low / x->codec->block_len;
-        high = high / x->codec->block_len;
-        size = x->codec->block_size;
-    }
-    *first = (uintptr_t)x->data + (uintptr_t)(low * size);
-    *end = (uintptr_t)x->data + (uintptr_t)(high * size);
+    *first = (uintptr_t)x->data + (uintptr_t)pe_tensor_bytes(x, low);
+    *end = (uintptr_t)x->data + (uintptr_t)pe_tensor_bytes(x, high);
 }
 
 /* 1: the vectors fill their span without gaps, so sharing a byte means overlapping. */

@@ -7,7 +7,7 @@
 #ifndef PE_TENSOR_H
 #define PE_TENSOR_H
 
-#include "base/base.h"
+#include "base/dtype.h"
 
 enum { PE_MAX_VECTOR_DIM = 4096 };
 
@@ -81,6 +81,13 @@ void pe_vector_store(const pe_tensor *y, int64_t element, int64_t begin, int64_t
 /* Elements that must be stored together: 1, scale_len or the codec's block_len. */
 int64_t pe_tensor_group(const pe_tensor *x);
 
+/* Bytes that count elements take, whole groups or blocks, without their scales. */
+static inline int64_t pe_tensor_bytes(const pe_tensor *x, int64_t count)
+{
+    return x->dtype == PE_CODED ? count / x->codec->block_len * x->codec->block_size
+                                : count * pe_dtype_size(x->dtype);
+}
+
 /* 1: elements of x and y hold the same bytes for the same value (groups of int8 with
  * their scale, blocks of one codec), so that copying needs no conversion. */
 int pe_tensor_same_bytes(const pe_tensor *x, const pe_tensor *y);
@@ -93,8 +100,30 @@ void pe_vector_copy(const pe_tensor *x, int64_t ex, const pe_tensor *y, int64_t 
 /* Where work on tokens, counted through batch * seq_len, may be cut in front of token, so
  * that no cache line is written from both sides: token itself or the next such place
  * before it, fewer than 64 tokens away; token where there is none, as for data that lie
- * askew.  Rises with token, and is token at 0 and at the end: pieces whose two ends go
+ * askew, which is seen at once where tokens are whole lines.  Rises with token, and is token at 0 and at the end: pieces whose two ends go
  * through it cover what they covered.  A piece may become empty. */
 int64_t pe_tensor_cut(const pe_tensor *const *outputs, int num_outputs, int64_t token);
+
+/* Vectors are rows 0 .. batch * seq_len * num_heads - 1 in the order that memory has
+ * them: 1, all tokens of a head before the next head; 0, all heads of a token. */
+static inline int pe_tensor_heads_outside(const pe_tensor *x)
+{
+    return x->num_heads > 1 && x->head_stride > x->seq_stride;
+}
+
+static inline void pe_tensor_row(const pe_tensor *x, int64_t row, int64_t *b,
+                                 int64_t *t, int64_t *h)
+{
+    const int heads = pe_tensor_heads_outside(x);
+    const int64_t inner = heads ? x->seq_len : x->num_heads;
+    const int64_t outer = heads ? x->num_heads : x->seq_len;
+    const int64_t i = row % inner, o = row / inner % outer;
+    *b = row / inner / outer;
+    *t = heads ? i : o;
+    *h = heads ? o : i;
+}
+
+/* pe_tensor_cut for work on rows. */
+int64_t pe_tensor_cut_rows(const pe_tensor *y, int64_t row);
 
 #endif /* PE_TENSOR_H */

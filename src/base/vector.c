@@ -2,15 +2,13 @@
  *
  * vector.c - one vector of any dtype to and from float, and copies between tensors
  */
-#include "base/dtype.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/tensor.h"
 
-static const unsigned char *codec_block(const pe_tensor *x, int64_t element)
+static const unsigned char *bytes_at(const pe_tensor *x, int64_t element)
 {
-    return (const unsigned char *)x->data +
-           element / x->codec->block_len * x->codec->block_size;
+    return (const unsigned char *)x->data + pe_tensor_bytes(x, element);
 }
 
 void pe_vector_load(const pe_tensor *x, int64_t element, int64_t begin, int64_t count,
@@ -37,7 +35,7 @@ void pe_vector_load(const pe_tensor *x, int64_t element, int64_t begin, int64_t 
         break;
     }
     default:
-        x->codec->decode(x->codec->ctx, codec_block(x, e), out, count);
+        x->codec->decode(x->codec->ctx, bytes_at(x, e), out, count);
     }
 }
 
@@ -95,27 +93,20 @@ void pe_vector_store(const pe_tensor *y, int64_t element, int64_t begin, int64_t
         store_i8(y, e, count, in);
         break;
     default:
-        y->codec->encode(y->codec->ctx, in, (void *)(uintptr_t)codec_block(y, e),
-                         count);
+        y->codec->encode(y->codec->ctx, in, (void *)(uintptr_t)bytes_at(y, e), count);
     }
 }
 
 void pe_vector_copy(const pe_tensor *x, int64_t ex, const pe_tensor *y, int64_t ey,
                     int64_t count)
 {
-    if (x->dtype == PE_CODED) {
-        memmove((void *)(uintptr_t)codec_block(y, ey), codec_block(x, ex),
-                (size_t)(count / x->codec->block_len * x->codec->block_size));
-        return;
-    }
     if (x->dtype == PE_I8) {
         const int64_t group = pe_tensor_group(x);
         memmove(y->scales + ey / group, x->scales + ex / group,
                 (size_t)(count / group) * sizeof *y->scales);
     }
-    const int64_t size = pe_dtype_size(x->dtype);
-    memmove((unsigned char *)y->data + ey * size,
-            (const unsigned char *)x->data + ex * size, (size_t)(count * size));
+    memmove((void *)(uintptr_t)bytes_at(y, ey), bytes_at(x, ex),
+            (size_t)pe_tensor_bytes(x, count));
 }
 
 /* -------------------------------------------------------------------- copy --- */

@@ -2,9 +2,8 @@
  *
  * test_rope_lines.c - however an executor cuts, no cache line is written by two pieces
  *
- * An executor that cuts anywhere runs the pieces one after the other and looks which
- * lines of the output each of them changed.  Layouts whose tokens begin in the middle of
- * a line, but every few tokens at the beginning of one. */
+ * Layouts whose tokens begin in the middle of a line, but every few tokens at the beginning
+ * of one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,49 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../support/lines.h"
 #include "../support/rng.h"
 #include "posenc/env.h"
 #include "posenc/posenc.h"
-
-enum { LINE = 64, ROOM = 1 << 18 };
-
-typedef struct {
-    test_rng *r;
-    const unsigned char *data;
-    size_t size;
-    unsigned char before[ROOM];
-    int owner[ROOM / LINE]; /* piece, from 1 */
-    int shared, at_work;
-} cutter;
-
-static void run(void *ctx, int64_t count, int64_t grain, pe_work_fn work, void *arg)
-{
-    cutter *c = ctx;
-    int64_t begin = 0;
-
-    (void)grain;
-    memset(c->owner, 0, sizeof c->owner);
-    c->shared = c->at_work = 0;
-    for (int piece = 1; begin < count; piece++) {
-        const int64_t most =
-            count - begin < count / 3 + 1 ? count - begin : count / 3 + 1;
-        const int64_t end = begin + test_rng_int(c->r, 1, most);
-        int changed = 0;
-
-        memcpy(c->before, c->data, c->size);
-        work(arg, 0, begin, end);
-        for (size_t line = 0; line < c->size / LINE; line++) {
-            if (memcmp(c->before + line * LINE, c->data + line * LINE, LINE) == 0)
-                continue;
-            changed = 1;
-            if (c->owner[line] != 0)
-                c->shared++;
-            c->owner[line] = piece;
-        }
-        c->at_work += changed;
-        begin = end;
-    }
-}
 
 typedef struct {
     pe_dtype dtype;
@@ -85,7 +45,7 @@ static void describe(pe_tensor *t, const layout *l, const void *data)
 
 static void fill(test_rng *r, pe_dtype dtype, unsigned char *data)
 {
-    for (int i = 0; i < ROOM / 4; i++) {
+    for (int i = 0; i < LINES_ROOM / 4; i++) {
         const float x = 1 + test_rng_float(r);
         const uint16_t h =
             (uint16_t)(dtype == PE_F16 ? 0x3c00 + i % 512 : 0x3f80 + i % 64);
@@ -105,14 +65,14 @@ static void ok(pe_status status, const pe_error *error)
 
 static void check_layout(test_rng *r, const layout *l, int call)
 {
-    static cutter c;
-    static _Alignas(LINE) unsigned char x_data[ROOM], y_data[ROOM];
+    static line_watch c;
+    static _Alignas(LINES_SIZE) unsigned char x_data[LINES_ROOM], y_data[LINES_ROOM];
     const pe_rope_spec spec = {.struct_size = sizeof spec,
                                .head_dim = (int32_t)l->dim,
                                .pairs = {.pairing = PE_HALF_SPLIT},
                                .freqs = {.rope_theta = 10000}};
     pe_env env = {.struct_size = sizeof env,
-                  .executor = {.run = run, .ctx = &c, .num_workers = 1}};
+                  .executor = {.run = line_watch_run, .ctx = &c, .num_workers = 1}};
     const pe_positions at = {.start = 3}, to = {.start = 77};
     pe_tensor x, y;
     pe_rope *rope = NULL;
@@ -155,11 +115,12 @@ static void test_lines(void **state)
 /* Every vector in the middle of lines: no cut is clean, and all work is done. */
 static void test_askew(void **state)
 {
-    static cutter c;
-    static _Alignas(LINE) unsigned char x_data[ROOM], y_data[ROOM];
+    static line_watch c;
+    static _Alignas(LINES_SIZE) unsigned char x_data[LINES_ROOM], y_data[LINES_ROOM];
     test_rng r = {32};
-    const pe_env env = {.struct_size = sizeof env,
-                        .executor = {.run = run, .ctx = &c, .num_workers = 1}};
+    const pe_env env = {
+        .struct_size = sizeof env,
+        .executor = {.run = line_watch_run, .ctx = &c, .num_workers = 1}};
     pe_tensor x, y;
     pe_error error;
 
