@@ -3,9 +3,11 @@
  * absolute.c - filling and adding an absolute encoding, of whichever kind
  *
  * The sum is done in float where embed_scale is 1, which rounds once; else in double and
- * then rounded to float, unless the plan imitates code that rounds the product. */
+ * then rounded to float, unless the plan imitates code that rounds the product.  A row
+ * that lies in memory is added from there. */
 #include "absolute/absolute.h"
 
+#include "base/at.h"
 #include "base/error.h"
 
 typedef struct {
@@ -37,59 +39,169 @@ pe_status pe_absolute_chunk(int64_t dim, const int64_t groups[3], const char *na
     return PE_OK;
 }
 
-/* y = scale * x + y, the product in double, the sum rounded to float. */
-static void add_scaled(double scale, const float *x, int64_t n, float *y)
+/* What one worker carries from token to token. */
+typedef struct {
+    const encoding *job;
+    pe_sum_fn *sum;         /* of rows of floats; NULL: by way of buffers */
+    pe_sum_fn *sum_own;     /* of rows of x's type, where the plan's are */
+    int64_t x_size, y_size; /* bytes of an element, where there is a sum */
+    const void *seen;       /* the row that sum_own had last */
+    const void *row;        /* the row that wide holds, and its length */
+    int64_t count;
+    float wide[PE_MAX_VECTOR_DIM];
+} writer;
+
+static void set_sums(writer *w)
 {
-    enum { BLOCK = 256 };
-    double products[BLOCK];
-    for (int64_t i = 0; i < n; i += BLOCK) {
-        const int64_t count = n - i < BLOCK ? n - i : BLOCK;
-        for (int64_t k = 0; k < count; k++)
-            products[k] = scale * (double)x[i + k];
-        PE_KEEP_ARRAY(products);
-        for (int64_t k = 0; k < count; k++)
-            y[i + k] = (float)(products[k] + (double)y[i + k]);
+    const pe_tensor *x = w->job->x, *y = w->job->y;
+    const pe_absolute *plan = w->job->plan;
+    if (x == NULL || x->dtype > PE_BF16 || y->dtype > PE_BF16)
+        return;
+    const int from = pe_kernels_kind(x), to = pe_kernels_kind(y);
+    w->sum = plan->kernels->sum[from][to];
+    w->x_size = pe_dtype_size(x->dtype);
+    w->y_size = pe_dtype_size(y->dtype);
+    if (plan->rows.kind == from)
+        w->sum_own = plan->kernels->sum_own[from][to];
+}
+
+pe_sum pe_absolute_sum(double embed_scale, int float_steps)
+{
+    const uint64_t bits = pe_f64_bits(embed_scale);
+    const int64_t exponent = (int64_t)(bits >> 52 & 0x7ff) - 1023;
+    if (embed_scale == 1)
+        return (pe_sum){PE_SUM_PLAIN, 1};
+    if (float_steps)
+        return (pe_sum){PE_SUM_FLOATS, (double)(float)embed_scale};
+    /* The product then has a float's 24 bits, and rounding the sum of two such numbers to
+     * 53 bits first does not show. */
+    if (bits << 12 == 0 && exponent >= -126 && exponent <= 127)
+        return (pe_sum){PE_SUM_FUSED, embed_scale};
+    return (pe_sum){PE_SUM_DOUBLES, embed_scale};
+}
+
+/* Elements [e, e + n) of a token of x and y that begins at elements ex and ey. */
+static void add_row(const writer *w, int64_t ex, int64_t ey, int64_t e, int64_t n,
+                    const float *row)
+{
+    const encoding *job = w->job;
+    const pe_kernels *kernels = job->plan->kernels;
+    float in[PE_MAX_VECTOR_DIM];
+    pe_kernels_load(kernels, job->x, ex, e, n, in);
+    kernels->sum[PE_K_F32][PE_K_F32](&job->plan->sum, in, row, in, n);
+    pe_kernels_store(kernels, job->y, ey, e, n, in);
+}
+
+/* A row of 16-bit numbers as floats.  Those of the row before are kept: sequences that
+ * are decoded together are often at one position. */
+static const float *widened(writer *w, int64_t n, const void *row, int kind)
+{
+    if (row != w->row || n != w->count)
+        w->job->plan->kernels->load[kind](row, w->wide, n);
+    w->row = row;
+    w->count = n;
+    return w->wide;
+}
+
+/* Elements [e, e + n) of token t of row b, whose encoding is row, of kind. */
+static void write_token(writer *w, int64_t b, int64_t t, int64_t e, int64_t n,
+                        const void *row, int kind)
+{
+    const encoding *job = w->job;
+    const pe_tensor *x = job->x, *y = job->y;
+    int64_t ex = 0, ey;
+    if (!pe_tensor_at(y, b, t, 0, &ey) || (x != NULL && !pe_tensor_at(x, b, t, 0, &ex)))
+        return;
+    pe_sum_fn *sum = w->sum;
+    if (kind != PE_K_F32 && w->sum_own != NULL && row != w->seen)
+        sum = w->sum_own;
+    else if (kind != PE_K_F32)
+        row = widened(w, n, row, kind);
+    if (kind != PE_K_F32 && sum == w->sum_own)
+        w->seen = row;
+    if (sum != NULL)
+        sum(&job->plan->sum, (const unsigned char *)x->data + (ex + e) * w->x_size, row,
+            (unsigned char *)y->data + (ey + e) * w->y_size, n);
+    else if (x != NULL)
+        add_row(w, ex, ey, e, n, row);
+    else
+        pe_kernels_store(job->plan->kernels, y, ey, e, n, row);
+}
+
+/* The encoding of token t of row b; NULL: it does not lie in memory. */
+static inline const unsigned char *row_of(const encoding *job, int64_t b, int64_t t)
+{
+    const pe_absolute_rows *rows = &job->plan->rows;
+    if (rows->data == NULL || job->at->values != NULL)
+        return NULL;
+    const int64_t id = pe_at_id(job->at, 0, b, t);
+    const uint64_t row = (uint64_t)id - (uint64_t)rows->first;
+    return row < (uint64_t)rows->count && id != rows->without
+               ? rows->data + (int64_t)row * rows->stride
+               : NULL;
+}
+
+/* Of tokens [t, t + tokens) of row b, those from the first on that must be made. */
+static int64_t count_made(const encoding *job, int64_t b, int64_t t, int64_t tokens)
+{
+    int64_t n = 0;
+    while (n < tokens && row_of(job, b, t + n) == NULL)
+        n++;
+    return n;
+}
+
+/* Elements [e, e + n) of tokens [t, t + tokens) of row b, which must be made. */
+static void write_made(writer *w, int64_t b, int64_t t, int64_t tokens, int64_t e,
+                       int64_t n)
+{
+    enum { ROOM = 4 * PE_MAX_VECTOR_DIM };
+    const pe_absolute *plan = w->job->plan;
+    const int64_t room = ROOM / n,
+                  most = room < PE_ENCODE_TOKENS ? room : PE_ENCODE_TOKENS;
+    float rows[ROOM];
+    for (int64_t k = 0, made; k < tokens; k += made) {
+        made = tokens - k < most ? tokens - k : most;
+        plan->kind->encode(plan, w->job->at, b, t + k, made, e, n, rows);
+        for (int64_t j = 0; j < made; j++)
+            write_token(w, b, t + k + j, e, n, rows + j * n, PE_K_F32);
     }
 }
 
-static void add_input(const pe_absolute *plan, const float *x, int64_t n, float *y)
+/* Elements [e, e + n) of tokens [t, t + tokens) of row b. */
+static void write_tokens(writer *w, int64_t b, int64_t t, int64_t tokens, int64_t e,
+                         int64_t n)
 {
-    const float scale = (float)plan->embed_scale;
-    if (plan->embed_scale == 1) {
-        for (int64_t i = 0; i < n; i++)
-            y[i] = x[i] + y[i];
-    } else if (plan->float_steps) {
-        for (int64_t i = 0; i < n; i++) {
-            float product = scale * x[i];
-            PE_KEEP(product);
-            y[i] = product + y[i];
+    const int kind = w->job->plan->rows.kind;
+    const int64_t begin = e * (kind == PE_K_F32 ? 4 : 2);
+    for (int64_t k = 0; k < tokens;) {
+        const unsigned char *row = row_of(w->job, b, t + k);
+        if (row != NULL) {
+            write_token(w, b, t + k++, e, n, row + begin, kind);
+            continue;
         }
-    } else {
-        add_scaled(plan->embed_scale, x, n, y);
+        const int64_t made = count_made(w->job, b, t + k, tokens - k);
+        write_made(w, b, t + k, made, e, n);
+        k += made;
     }
 }
 
 static void encode_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
-    const encoding *job = arg;
-    const pe_tensor *x = job->x, *y = job->y;
-    float out[PE_MAX_VECTOR_DIM], in[PE_MAX_VECTOR_DIM];
+    writer w;
+    const encoding *job = w.job = arg;
+    const pe_tensor *y = job->y;
     (void)worker;
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t b = i / y->seq_len, t = i % y->seq_len;
-        int64_t ex = 0, ey;
-        if (!pe_tensor_at(y, b, t, 0, &ey) ||
-            (x != NULL && !pe_tensor_at(x, b, t, 0, &ex)))
-            continue;
-        for (int64_t e = 0; e < y->dim; e += job->chunk) {
-            const int64_t n = y->dim - e < job->chunk ? y->dim - e : job->chunk;
-            job->plan->kind->encode(job->plan, job->at, b, t, e, n, out);
-            if (x != NULL) {
-                pe_kernels_load(job->plan->kernels, x, ex, e, n, in);
-                add_input(job->plan, in, n, out);
-            }
-            pe_kernels_store(job->plan->kernels, y, ey, e, n, out);
-        }
+    w.sum = w.sum_own = NULL;
+    w.seen = w.row = NULL;
+    set_sums(&w);
+    end = pe_tensor_cut(&y, 1, end);
+    begin = pe_tensor_cut(&y, 1, begin);
+    int64_t b = begin / y->seq_len, t = begin % y->seq_len;
+    for (int64_t i = begin, tokens; i < end; i += tokens, b++, t = 0) {
+        tokens = end - i < y->seq_len - t ? end - i : y->seq_len - t;
+        for (int64_t e = 0; e < y->dim; e += job->chunk)
+            write_tokens(&w, b, t, tokens, e,
+                         y->dim - e < job->chunk ? y->dim - e : job->chunk);
     }
 }
 

@@ -38,6 +38,47 @@ typedef void pe_rotate_fn(const void *x, int64_t x_stride, void *y, int64_t y_st
                           int64_t num_heads, const float *cosine, const float *sine,
                           int64_t n);
 
+/* How x is scaled before a row is added to it, and what is rounded. */
+typedef enum {
+    PE_SUM_PLAIN,  /* scale is 1: the sum alone */
+    PE_SUM_FLOATS, /* the product to float, then the sum */
+    PE_SUM_FUSED,  /* scale is a power of two, so the product is exact: the sum alone.
+                    * The bits of PE_SUM_DOUBLES. */
+    PE_SUM_DOUBLES /* the product to double, the sum to double and then to float */
+} pe_sum_rule;
+
+typedef struct {
+    pe_sum_rule rule;
+    double scale; /* PE_SUM_FLOATS, PE_SUM_FUSED: a float */
+} pe_sum;
+
+/* y = scale x + row over n elements; the sum is rounded to float, then to y's type.  y
+ * may be x, of the same type; else they are apart. */
+typedef void pe_sum_fn(const pe_sum *how, const void *x, const void *row, void *y,
+                       int64_t n);
+
+typedef enum { PE_FUSED_NONE, PE_FUSED_SOME, PE_FUSED_ALL } pe_fused;
+
+/* factor * (first + i * step), i = 0, 1 ..: ALiBi's bias at keys that follow each other.
+ * step is -1, 0 or 1; numbers are at most 2^53 in size. */
+typedef struct {
+    double factor;
+    int64_t first;
+    int step;
+    int in_floats;  /* factor is a float, and so is every number */
+    pe_fused fused; /* where a fused multiply-add of floats has the bits of doubles */
+    uint32_t least,
+        span; /* SOME: added to x whose bits, doubled, less least are at most
+                           * span */
+} pe_ramp;
+
+/* Distances of keys that lie anywhere: k - q where that is below 0, and past the query: */
+typedef enum {
+    PE_PAST_ZERO,     /* 0 */
+    PE_PAST_MIRRORED, /* q - k */
+    PE_PAST_SAME      /* k - q */
+} pe_past;
+
 typedef struct pe_kernels {
     pe_isa isa;
     const char *name;
@@ -67,6 +108,24 @@ typedef struct pe_kernels {
     /* count elements to and from float; stores round to nearest even. */
     void (*load[PE_K_DTYPES])(const void *x, float *out, int64_t count);
     void (*store[PE_K_DTYPES])(const float *x, void *out, int64_t count);
+
+    /* By the types of x and y: rows of floats, and of x's type. */
+    pe_sum_fn *sum[PE_K_DTYPES][PE_K_DTYPES], *sum_own[PE_K_DTYPES][PE_K_DTYPES];
+
+    /* y = value + x, the sum rounded to double, to float, to y's type.  y may be x. */
+    void (*sum_doubles[PE_K_DTYPES][PE_K_DTYPES])(const double *value, const void *x,
+                                                  void *y, int64_t n);
+
+    /* y = ramp + x, the product rounded to double, then as sum_doubles; and the ramp
+     * alone, rounded to double, float, y's type. */
+    void (*sum_ramp[PE_K_DTYPES][PE_K_DTYPES])(const pe_ramp *ramp, const void *x,
+                                               void *y, int64_t n);
+    void (*ramp[PE_K_DTYPES])(const pe_ramp *ramp, void *y, int64_t n);
+
+    /* out = factor * the distance of keys at k[] from q, at most 2^53 apart. */
+    void (*alibi)(double factor, pe_past past, int64_t q, const int64_t *k, double *out,
+                  int64_t n);
+    void (*narrow)(const double *x, float *out, int64_t n);
 } pe_kernels;
 
 extern const pe_kernels pe_kernels_scalar, pe_kernels_avx2, pe_kernels_avx512,

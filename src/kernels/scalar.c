@@ -72,7 +72,98 @@ VEC_ZIP(vf, VLEN, uint16_t, bf16)
 #define VF_GROUP   2
 #define VF_WHOLE   4
 
+/* Sums in vectors of one float: they round to float where sums of vectors do. */
+enum { SLEN = 1, DLEN = 1 };
+typedef float vs;
+typedef double vd;
+#define SUM_V       vs
+#define SUM_LEN     SLEN
+#define SUM_KEEP(v) PE_KEEP(v)
+
+static inline vs vs_set1(float x)
+{
+    return x;
+}
+static inline vs vs_add(vs a, vs b)
+{
+    return a + b;
+}
+static inline vs vs_mul(vs a, vs b)
+{
+    return a * b;
+}
+static inline vs vs_load_f32(const float *p)
+{
+    return *p;
+}
+static inline void vs_store_f32(float *p, vs v)
+{
+    *p = v;
+}
+static inline vs vs_load_f16(const uint16_t *p)
+{
+    return pe_f16_to_f32(*p);
+}
+static inline void vs_store_f16(uint16_t *p, vs v)
+{
+    *p = pe_f16_from_f32(v);
+}
+static inline vs vs_load_bf16(const uint16_t *p)
+{
+    return pe_bf16_to_f32(*p);
+}
+static inline void vs_store_bf16(uint16_t *p, vs v)
+{
+    *p = pe_bf16_from_f32(v);
+}
+static inline void vs_widen(vs v, vd *d)
+{
+    *d = (double)v;
+}
+static inline vs vs_narrow(const vd *d)
+{
+    return (float)*d;
+}
+static inline vd vd_set1(double x)
+{
+    return x;
+}
+static inline vd vd_add(vd a, vd b)
+{
+    return a + b;
+}
+static inline vd vd_sub(vd a, vd b)
+{
+    return a - b;
+}
+static inline vd vd_mul(vd a, vd b)
+{
+    return a * b;
+}
+static inline vd vd_min(vd a, vd b)
+{
+    return a < b ? a : b;
+}
+static inline vd vd_load(const double *p)
+{
+    return *p;
+}
+static inline void vd_store(double *p, vd v)
+{
+    *p = v;
+}
+static inline vd vd_from_distance(const int64_t *p, int64_t q)
+{
+    return (double)(*p - q);
+}
+
 /* A vector of one lane has no part of it. */
+#define vs_load_part_f32(p, count)      ((void)(count), vs_load_f32(p))
+#define vs_load_part_f16(p, count)      ((void)(count), vs_load_f16(p))
+#define vs_load_part_bf16(p, count)     ((void)(count), vs_load_bf16(p))
+#define vs_store_part_f32(p, v, count)  ((void)(count), vs_store_f32(p, v))
+#define vs_store_part_f16(p, v, count)  ((void)(count), vs_store_f16(p, v))
+#define vs_store_part_bf16(p, v, count) ((void)(count), vs_store_bf16(p, v))
 #define vf_load_part_f32(p, count)      ((void)(count), vf_load_f32(p))
 #define vf_load_part_f16(p, count)      ((void)(count), vf_load_f16(p))
 #define vf_load_part_bf16(p, count)     ((void)(count), vf_load_bf16(p))

@@ -232,6 +232,10 @@ static inline vd vd_add(vd a, vd b)
 {
     return _mm256_add_pd(a, b);
 }
+static inline vd vd_sub(vd a, vd b)
+{
+    return _mm256_sub_pd(a, b);
+}
 static inline vd vd_mul(vd a, vd b)
 {
     return _mm256_mul_pd(a, b);
@@ -257,6 +261,10 @@ static inline vd vd_fms(vd a, vd b, vd c)
 static inline vd vd_load(const double *p)
 {
     return _mm256_loadu_pd(p);
+}
+static inline void vd_store(double *p, vd v)
+{
+    _mm256_storeu_pd(p, v);
 }
 static inline vu vd_bits(vd v)
 {
@@ -388,6 +396,55 @@ static inline void vd_store_quadrants(vu hi, vd c, vd s, float *cos_out, float *
     _mm_storeu_ps(sin_out,
                   _mm_xor_ps(_mm_blendv_ps(sine, cosine, swap), _mm_and_ps(b, top)));
     _mm_storeu_ps(cos_out, _mm_xor_ps(_mm_blendv_ps(cosine, sine, swap), cos_sign));
+}
+
+/* -------------------------------------------------------------------- sums --- */
+
+static inline void vf_widen(vf v, vd *d)
+{
+    d[0] = _mm256_cvtps_pd(_mm256_castps256_ps128(v));
+    d[1] = _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
+}
+static inline vf vf_narrow(const vd *d)
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps(d[0])),
+                                _mm256_cvtpd_ps(d[1]), 1);
+}
+
+/* p[i] - q, at most 2^53 in size.  In two words, as vu_signed_quarter. */
+static inline vd vd_from_distance(const int64_t *p, int64_t q)
+{
+    const __m256i x =
+        _mm256_sub_epi64(_mm256_loadu_si256((const __m256i *)p), _mm256_set1_epi64x(q));
+    const vd low =
+        _mm256_castsi256_pd(_mm256_blend_epi32(vu_set1(0x4330000000000000u), x, 0x55));
+    const vd high = _mm256_castsi256_pd(
+        _mm256_xor_si256(_mm256_srli_epi64(x, 32), vu_set1(0x4530000080000000u)));
+    return _mm256_add_pd(_mm256_sub_pd(high, _mm256_set1_pd(0x1.00000801p84)), low);
+}
+
+static inline int vf_any_nan(vf a, vf b)
+{
+    return _mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_UNORD_Q)) != 0;
+}
+
+/* Twice the bits of floats less a number, modulo 2^32: zero and small floats far up. */
+#define VF_FUSED /* vf_fma rounds once */
+typedef __m256i vw;
+static inline vw vw_above(vf v, uint32_t least)
+{
+    const __m256i bits = _mm256_castps_si256(v);
+    return _mm256_sub_epi32(_mm256_add_epi32(bits, bits),
+                            _mm256_set1_epi32((int)least));
+}
+static inline vw vw_max(vw a, vw b)
+{
+    return _mm256_max_epu32(a, b);
+}
+static inline int vw_any_past(vw a, uint32_t most)
+{
+    const __m256i m = _mm256_set1_epi32((int)most);
+    return _mm256_movemask_epi8(_mm256_cmpeq_epi32(_mm256_max_epu32(a, m), m)) != -1;
 }
 
 #endif /* PE_VEC_AVX2_H */

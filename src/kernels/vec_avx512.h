@@ -197,9 +197,17 @@ static inline vd vd_add(vd a, vd b)
 {
     return _mm512_add_pd(a, b);
 }
+static inline vd vd_sub(vd a, vd b)
+{
+    return _mm512_sub_pd(a, b);
+}
 static inline vd vd_mul(vd a, vd b)
 {
     return _mm512_mul_pd(a, b);
+}
+static inline vd vd_min(vd a, vd b)
+{
+    return _mm512_min_pd(a, b);
 }
 static inline vd vd_fma(vd a, vd b, vd c)
 {
@@ -222,6 +230,16 @@ static inline vd vd_fms(vd a, vd b, vd c)
 static inline vd vd_load(const double *p)
 {
     return _mm512_loadu_pd(p);
+}
+static inline void vd_store(double *p, vd v)
+{
+    _mm512_storeu_pd(p, v);
+}
+/* p[i] - q, at most 2^53 in size. */
+static inline vd vd_from_distance(const int64_t *p, int64_t q)
+{
+    return _mm512_cvtepi64_pd(
+        _mm512_sub_epi64(_mm512_loadu_si512(p), _mm512_set1_epi64(q)));
 }
 static inline vu vd_bits(vd v)
 {

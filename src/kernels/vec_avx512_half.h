@@ -19,6 +19,14 @@ static inline vn vn_zero(void)
 {
     return _mm256_setzero_ps();
 }
+static inline vn vn_set1(float x)
+{
+    return _mm256_set1_ps(x);
+}
+static inline vn vn_add(vn a, vn b)
+{
+    return _mm256_add_ps(a, b);
+}
 static inline vn vn_mul(vn a, vn b)
 {
     return _mm256_mul_ps(a, b);
@@ -105,6 +113,40 @@ static inline vn vn_load_part_bf16(const uint16_t *p, int64_t count)
 static inline void vn_store_part_bf16(uint16_t *p, vn v, int64_t count)
 {
     _mm_mask_storeu_epi16(p, vn_lanes(count), vn_to_bf16(v));
+}
+
+/* --------------------------------------------------------------------- sums --- */
+
+static inline void vn_widen(vn v, vd *d)
+{
+    d[0] = _mm512_cvtps_pd(v);
+}
+static inline vn vn_narrow(const vd *d)
+{
+    return _mm512_cvtpd_ps(d[0]);
+}
+
+static inline int vn_any_nan(vn a, vn b)
+{
+    return _mm256_cmp_ps_mask(a, b, _CMP_UNORD_Q) != 0;
+}
+
+/* Twice the bits of floats less a number, modulo 2^32: zero and small floats far up. */
+#define VF_FUSED /* vn_fma rounds once */
+typedef __m256i vw;
+static inline vw vw_above(vn v, uint32_t least)
+{
+    const __m256i bits = _mm256_castps_si256(v);
+    return _mm256_sub_epi32(_mm256_add_epi32(bits, bits),
+                            _mm256_set1_epi32((int)least));
+}
+static inline vw vw_max(vw a, vw b)
+{
+    return _mm256_max_epu32(a, b);
+}
+static inline int vw_any_past(vw a, uint32_t most)
+{
+    return _mm256_cmpgt_epu32_mask(a, _mm256_set1_epi32((int)most)) != 0;
 }
 
 /* -------------------------------------------------------------------- pairs --- */

@@ -174,6 +174,10 @@ static inline vd vd_add(vd a, vd b)
 {
     return vaddq_f64(a, b);
 }
+static inline vd vd_sub(vd a, vd b)
+{
+    return vsubq_f64(a, b);
+}
 static inline vd vd_mul(vd a, vd b)
 {
     return vmulq_f64(a, b);
@@ -238,6 +242,10 @@ static inline vd vd_fms(vd a, vd b, vd c)
 static inline vd vd_load(const double *p)
 {
     return vld1q_f64(p);
+}
+static inline void vd_store(double *p, vd v)
+{
+    vst1q_f64(p, v);
 }
 static inline vu vd_bits(vd v)
 {
@@ -306,6 +314,40 @@ static inline void vd_store_quadrants(vu hi, vd c, vd s, float *cos_out, float *
     vd_quadrants(hi, c, s, &cosine, &sine);
     vd_store_f32(cos_out, cosine);
     vd_store_f32(sin_out, sine);
+}
+
+/* -------------------------------------------------------------------- sums --- */
+
+static inline void vf_widen(vf v, vd *d)
+{
+    d[0] = vcvt_f64_f32(vget_low_f32(v));
+    d[1] = vcvt_high_f64_f32(v);
+}
+static inline vf vf_narrow(const vd *d)
+{
+    return vcvt_high_f32_f64(vcvt_f32_f64(d[0]), d[1]);
+}
+
+/* p[i] - q, at most 2^53 in size. */
+static inline vd vd_from_distance(const int64_t *p, int64_t q)
+{
+    return vcvtq_f64_s64(vsubq_s64(vld1q_s64(p), vdupq_n_s64(q)));
+}
+
+/* Twice the bits of floats less a number, modulo 2^32: zero and small floats far up. */
+#define VF_FUSED /* vf_fma rounds once */
+typedef uint32x4_t vw;
+static inline vw vw_above(vf v, uint32_t least)
+{
+    return vsubq_u32(vshlq_n_u32(vreinterpretq_u32_f32(v), 1), vdupq_n_u32(least));
+}
+static inline vw vw_max(vw a, vw b)
+{
+    return vmaxq_u32(a, b);
+}
+static inline int vw_any_past(vw a, uint32_t most)
+{
+    return vmaxvq_u32(a) > most;
 }
 
 #endif /* PE_VEC_NEON_H */

@@ -161,6 +161,10 @@ static inline vd vd_add(vd a, vd b)
 {
     return wasm_f64x2_add(a, b);
 }
+static inline vd vd_sub(vd a, vd b)
+{
+    return wasm_f64x2_sub(a, b);
+}
 static inline vd vd_mul(vd a, vd b)
 {
     return wasm_f64x2_mul(a, b);
@@ -275,6 +279,38 @@ static inline void vd_store_quadrants(vu hi, vd c, vd s, float *cos_out, float *
     vd_quadrants(hi, c, s, &cosine, &sine);
     vd_store_f32(cos_out, cosine);
     vd_store_f32(sin_out, sine);
+}
+
+/* -------------------------------------------------------------------- sums --- */
+
+static inline vd vd_load(const double *p)
+{
+    return wasm_v128_load(p);
+}
+static inline void vd_store(double *p, vd v)
+{
+    wasm_v128_store(p, v);
+}
+static inline void vf_widen(vf v, vd *d)
+{
+    d[0] = wasm_f64x2_promote_low_f32x4(v);
+    d[1] = wasm_f64x2_promote_low_f32x4(wasm_i32x4_shuffle(v, v, 2, 3, 2, 3));
+}
+static inline vf vf_narrow(const vd *d)
+{
+    return wasm_i32x4_shuffle(wasm_f32x4_demote_f64x2_zero(d[0]),
+                              wasm_f32x4_demote_f64x2_zero(d[1]), 0, 1, 4, 5);
+}
+
+/* p[i] - q, at most 2^53 in size.  In two words, as vu_signed_quarter. */
+static inline vd vd_from_distance(const int64_t *p, int64_t q)
+{
+    const v128_t x = wasm_i64x2_sub(wasm_v128_load(p), wasm_i64x2_splat(q));
+    const v128_t low = wasm_v128_or(wasm_v128_and(x, wasm_i64x2_splat(0xffffffff)),
+                                    wasm_i64x2_splat(0x4330000000000000));
+    const v128_t high =
+        wasm_v128_xor(wasm_u64x2_shr(x, 32), wasm_i64x2_splat(0x4530000080000000));
+    return vd_add(vd_sub(high, wasm_f64x2_splat(0x1.00000801p84)), low);
 }
 
 #endif /* PE_VEC_WASM128_H */

@@ -9,6 +9,12 @@
 #include "base/tensor.h"
 #include "kernels/kernels.h"
 
+/* The index of x's dtype, PE_F32 to PE_BF16. */
+static inline int pe_kernels_kind(const pe_tensor *x)
+{
+    return x->dtype - PE_F32 + PE_K_F32;
+}
+
 static inline void pe_kernels_load(const pe_kernels *kernels, const pe_tensor *x,
                                    int64_t element, int64_t begin, int64_t count,
                                    float *out)

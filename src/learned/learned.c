@@ -19,13 +19,18 @@ typedef struct {
     int64_t offset;
 } learned;
 
+static int64_t row_of(const learned *l, const pe_positions *at, int64_t b, int64_t t)
+{
+    return pe_table_row(&l->weight, pe_at_id(at, 0, b, t) + l->offset);
+}
+
 static void encode(const pe_absolute *plan, const pe_positions *at, int64_t b,
-                   int64_t t, int64_t begin, int64_t count, float *out)
+                   int64_t t, int64_t tokens, int64_t begin, int64_t count, float *out)
 {
     const learned *l = (const learned *)plan;
-    const int64_t row = pe_at_id(at, 0, b, t) + l->offset;
-    pe_kernels_load(plan->kernels, &l->weight, pe_table_row(&l->weight, row), begin,
-                    count, out);
+    for (int64_t k = 0; k < tokens; k++)
+        pe_kernels_load(plan->kernels, &l->weight, row_of(l, at, b, t + k), begin,
+                        count, out + k * count);
 }
 
 /* ------------------------------------------------------------------ checks --- */
@@ -103,6 +108,7 @@ static void scatter_columns(void *arg, int32_t worker, int64_t begin, int64_t en
     const pe_tensor *dy = job->dy, *dweight = job->dweight;
     const int64_t last = end * job->tile < dy->dim ? end * job->tile : dy->dim;
     const int64_t step = PE_MAX_VECTOR_DIM / job->tile * job->tile;
+    const pe_sum plain = {PE_SUM_PLAIN, 1};
     float in[PE_MAX_VECTOR_DIM];
     (void)worker;
     for (int64_t e = begin * job->tile; e < last; e += step) {
@@ -115,8 +121,7 @@ static void scatter_columns(void *arg, int32_t worker, int64_t begin, int64_t en
             const int64_t row = pe_at_id(job->at, 0, b, t) + job->plan->offset;
             pe_kernels_load(job->plan->base.kernels, dy, from, e, n, in);
             float *sum = (float *)dweight->data + pe_table_row(dweight, row) + e;
-            for (int64_t k = 0; k < n; k++)
-                sum[k] += in[k];
+            job->plan->base.kernels->sum[PE_K_F32][PE_K_F32](&plain, sum, in, sum, n);
         }
     }
 }
@@ -209,8 +214,16 @@ pe_status pe_learned_create(pe_absolute **out, const pe_learned_spec *spec,
         .model_dim = l->weight.dim,
         .capacity = l->weight.seq_len - l->offset,
         .group = pe_tensor_group(&l->weight),
-        .embed_scale = s.embed_scale == 0 ? 1 : s.embed_scale,
+        .sum = pe_absolute_sum(s.embed_scale == 0 ? 1 : s.embed_scale, 0),
     };
+    if (l->weight.dtype <= PE_BF16)
+        l->base.rows = (pe_absolute_rows){
+            .data = l->weight.data,
+            .first = -l->offset,
+            .count = l->weight.seq_len,
+            .stride = pe_tensor_bytes(&l->weight, l->weight.seq_stride),
+            .without = INT64_MIN,
+            .kind = pe_kernels_kind(&l->weight)};
     *out = &l->base;
     return PE_OK;
 }

@@ -75,9 +75,13 @@ static void place_columns(const float *values, int64_t from, int64_t to, int64_t
 {
     const int64_t low = begin > first ? (begin - first + step - 1) / step : 0;
     const int64_t high = end > first ? (end - first + step - 1) / step : 0;
-    const int64_t stop = to < high ? to : high;
-    for (int64_t i = from > low ? from : low; i < stop; i++)
-        out[first + i * step - begin] = values[i - from];
+    const int64_t stop = to < high ? to : high, start = from > low ? from : low;
+    if (start < stop && step == 1)
+        memcpy(out + first + start - begin, values + (start - from),
+               (size_t)(stop - start) * sizeof *out);
+    else
+        for (int64_t i = start; i < stop; i++)
+            out[first + i * step - begin] = values[i - from];
 }
 
 static int meets(int64_t from, int64_t to, int64_t first, int64_t step, int64_t begin,
@@ -112,9 +116,28 @@ static void compute_group(const sinusoidal *s, const place *p, int64_t begin,
         out[c->dim - 1 - begin] = 0;
 }
 
-/* Rows of the positions from the first on, which the kernels make quicker together: a few
- * pairs at a time, never so few that they would not fill a block of vectors. */
-static void compute_run(const sinusoidal *s, int64_t position, int64_t rows, float *out)
+/* Positions on one axis: ids, or where they are NULL, from first on. */
+typedef struct {
+    const int64_t *ids;
+    int64_t first, rows;
+} run;
+
+static void rows_of_pairs(const sinusoidal *s, const run *p, int64_t r, int64_t rows,
+                          int64_t i, int64_t n, float *cosines, float *sines)
+{
+    const pe_turns turns = turns_from(&s->turns, i, n);
+    if (p->ids != NULL)
+        pe_angle_rows_at(s->base.kernels, &turns, p->ids + r, rows, &s->factor, cosines,
+                         sines, n);
+    else
+        pe_angle_rows(s->base.kernels, &turns, p->first + r, rows, &s->factor, cosines,
+                      sines, n);
+}
+
+/* Columns [begin, end) of one group of each row, which the kernels make quicker together:
+ * a few pairs at a time, never so few that they would not fill a block of vectors. */
+static void compute_run(const sinusoidal *s, const run *p, int64_t begin, int64_t end,
+                        float *out, int64_t stride)
 {
     enum { PAIRS = 64, MOST_PAIRS = 96, ROWS = 32 };
     const pe_sinusoid_columns *c = &s->columns;
@@ -122,53 +145,105 @@ static void compute_run(const sinusoidal *s, int64_t position, int64_t rows, flo
     for (int64_t i = 0, n; i < c->num_pairs; i += n) {
         const int64_t left = c->num_pairs - i;
         n = left <= MOST_PAIRS ? left : PAIRS;
-        const pe_turns turns = turns_from(&s->turns, i, n);
-        for (int64_t r = 0; r < rows; r += ROWS) {
-            const int64_t count = smaller(ROWS, rows - r), to = i + n;
-            pe_angle_rows(s->base.kernels, &turns, position + r, count, &s->factor,
-                          cosines, sines, n);
+        const int64_t to = i + n;
+        if (!meets(i, to, c->first_sine, c->step, begin, end) &&
+            !meets(i, to, c->first_cosine, c->step, begin, end))
+            continue;
+        for (int64_t r = 0; r < p->rows; r += ROWS) {
+            const int64_t count = smaller(ROWS, p->rows - r);
+            rows_of_pairs(s, p, r, count, i, n, cosines, sines);
             for (int64_t k = 0; k < count; k++) {
-                float *row = out + (r + k) * c->dim;
+                float *row = out + (r + k) * stride;
                 place_columns(sines + k * n, i, smaller(to, c->num_sines),
-                              c->first_sine, c->step, 0, c->dim, row);
+                              c->first_sine, c->step, begin, end, row);
                 place_columns(cosines + k * n, i, smaller(to, c->num_cosines),
-                              c->first_cosine, c->step, 0, c->dim, row);
+                              c->first_cosine, c->step, begin, end, row);
             }
         }
     }
-    for (int64_t r = 0; r < rows && c->num_sines + c->num_cosines < c->dim; r++)
-        out[(r + 1) * c->dim - 1] = 0;
+    if (c->num_sines + c->num_cosines < c->dim && end == c->dim)
+        for (int64_t r = 0; r < p->rows; r++)
+            out[r * stride + c->dim - 1 - begin] = 0;
+}
+
+static int is_padding(const sinusoidal *s, const place *p)
+{
+    return s->has_padding && (p->fractional ? p->value == (double)s->padding_position
+                                            : p->id == s->padding_position);
+}
+
+static int is_in_table(const sinusoidal *s, const place *p)
+{
+    return !p->fractional && p->id >= 0 && p->id < s->table_len;
+}
+
+static place place_of(const pe_positions *at, int64_t axis, int64_t b, int64_t t)
+{
+    place p = {at->values != NULL, 0, 0};
+    if (p.fractional)
+        p.value = pe_at_value(at, (int32_t)axis, b, t);
+    else
+        p.id = pe_at_id(at, (int32_t)axis, b, t);
+    return p;
 }
 
 static void encode_group(const sinusoidal *s, const place *p, int64_t begin,
                          int64_t end, float *out)
 {
     const size_t size = (size_t)(end - begin) * sizeof *out;
-    const int is_padding =
-        s->has_padding && (p->fractional ? p->value == (double)s->padding_position
-                                         : p->id == s->padding_position);
-    if (is_padding)
+    if (is_padding(s, p))
         memset(out, 0, size);
-    else if (!p->fractional && p->id >= 0 && p->id < s->table_len)
+    else if (is_in_table(s, p))
         memcpy(out, s->table + p->id * s->columns.dim + begin, size);
     else
         compute_group(s, p, begin, end, out);
 }
 
+/* How many of the places from the first on are for compute_run. */
+static int64_t run_length(const sinusoidal *s, const place *places, int64_t count)
+{
+    int64_t n = 0;
+    while (n < count && s->hf_inv_freq == NULL && !places[n].fractional &&
+           !is_padding(s, &places[n]) && !is_in_table(s, &places[n]))
+        n++;
+    return n;
+}
+
+/* Columns [begin, end) of one group, of a row for each place. */
+static void encode_groups(const sinusoidal *s, const place *places, int64_t count,
+                          int64_t begin, int64_t end, float *out, int64_t stride)
+{
+    for (int64_t k = 0, n; k < count; k += n) {
+        int64_t ids[PE_ENCODE_TOKENS];
+        n = run_length(s, places + k, count - k);
+        if (n == 0) {
+            encode_group(s, places + k, begin, end, out + k * stride);
+            n = 1;
+            continue;
+        }
+        int in_order = 1;
+        for (int64_t i = 0; i < n; i++) {
+            ids[i] = places[k + i].id;
+            in_order &= (uint64_t)ids[i] - (uint64_t)ids[0] == (uint64_t)i;
+        }
+        const run rows = {in_order ? NULL : ids, ids[0], n};
+        compute_run(s, &rows, begin, end, out + k * stride, stride);
+    }
+}
+
 static void encode(const pe_absolute *plan, const pe_positions *at, int64_t b,
-                   int64_t t, int64_t begin, int64_t count, float *out)
+                   int64_t t, int64_t tokens, int64_t begin, int64_t count, float *out)
 {
     const sinusoidal *s = (const sinusoidal *)plan;
     const int64_t dim = s->columns.dim, end = begin + count;
     for (int64_t e = begin; e < end;) {
         const int64_t axis = e / dim, first = axis * dim;
         const int64_t last = smaller(first + dim, end);
-        place p = {at->values != NULL, 0, 0};
-        if (p.fractional)
-            p.value = pe_at_value(at, (int32_t)axis, b, t);
-        else
-            p.id = pe_at_id(at, (int32_t)axis, b, t);
-        encode_group(s, &p, e - first, last - first, out + (e - begin));
+        place places[PE_ENCODE_TOKENS];
+        for (int64_t k = 0; k < tokens; k++)
+            places[k] = place_of(at, axis, b, t + k);
+        encode_groups(s, places, tokens, e - first, last - first, out + (e - begin),
+                      count);
         e = last;
     }
 }
@@ -190,7 +265,9 @@ static void fill_table(void *arg, int32_t worker, int64_t begin, int64_t end)
     const sinusoidal *s = arg;
     (void)worker;
     if (s->hf_inv_freq == NULL) {
-        compute_run(s, begin, end - begin, s->table + begin * s->columns.dim);
+        const run rows = {NULL, begin, end - begin};
+        compute_run(s, &rows, 0, s->columns.dim, s->table + begin * s->columns.dim,
+                    s->columns.dim);
         return;
     }
     for (int64_t p = begin; p < end; p++) {
@@ -254,15 +331,15 @@ pe_status pe_sinusoidal_create(pe_absolute **out, const pe_sinusoidal_spec *spec
     if (s == NULL)
         return pe_fail(error, PE_E_NO_MEMORY, "out of memory for a plan of %zu bytes",
                        size);
-    s->base = (pe_absolute){.kind = &sinusoidal_kind,
-                            .kernels = pe_kernels_get(full.isa),
-                            .env = full,
-                            .size = size,
-                            .model_dim = own.model_dim,
-                            .capacity = INT64_MAX,
-                            .group = 1,
-                            .embed_scale = own.embed_scale,
-                            .float_steps = own.angles == PE_ANGLES_HF_F32};
+    s->base = (pe_absolute){
+        .kind = &sinusoidal_kind,
+        .kernels = pe_kernels_get(full.isa),
+        .env = full,
+        .size = size,
+        .model_dim = own.model_dim,
+        .capacity = INT64_MAX,
+        .group = 1,
+        .sum = pe_absolute_sum(own.embed_scale, own.angles == PE_ANGLES_HF_F32)};
     s->columns = columns;
     s->num_axes = own.num_axes;
     s->has_padding = own.has_padding;
@@ -275,6 +352,13 @@ pe_status pe_sinusoidal_create(pe_absolute **out, const pe_sinusoidal_spec *spec
         pe_sinusoid_freqs(&own, &columns, &s->turns);
     pe_run(&full, own.table_len, 64, fill_table, s);
     s->table_len = own.table_len;
+    if (s->num_axes == 1)
+        s->base.rows = (pe_absolute_rows){
+            .data = (const unsigned char *)s->table,
+            .count = own.table_len,
+            .stride = columns.dim * (int64_t)sizeof *s->table,
+            .without = own.has_padding ? own.padding_position : INT64_MIN,
+            .kind = PE_K_F32};
     *out = &s->base;
     return PE_OK;
 }

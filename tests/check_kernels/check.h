@@ -41,5 +41,6 @@ extern const size_t dtype_sizes[PE_K_DTYPES];
 int64_t check_rotate(const pe_kernels *kernels, test_rng *r);
 int64_t check_convert(const pe_kernels *kernels, test_rng *r);
 int64_t check_table(const pe_kernels *kernels, test_rng *r);
+int64_t check_sum(const pe_kernels *kernels, test_rng *r);
 
 #endif /* PE_CHECK_KERNELS_H */

@@ -118,8 +118,10 @@ static int check(pe_isa isa)
     static const struct {
         const char *name;
         int64_t (*run)(const pe_kernels *kernels, test_rng *r);
-    } checks[] = {
-        {"rotate", check_rotate}, {"convert", check_convert}, {"table", check_table}};
+    } checks[] = {{"rotate", check_rotate},
+                  {"convert", check_convert},
+                  {"table", check_table},
+                  {"sum", check_sum}};
     const pe_kernels *kernels = pe_kernels_get(isa);
     int failed = 0;
     if (kernels->isa != isa) {
