@@ -36,6 +36,10 @@ struct pe_bias {
 void pe_bias_row(const pe_bias *bias, int32_t head, double q, const double *k,
                  int64_t n, double *out);
 
+/* T5: pe_bias_row for n keys from first on, which costs little more than writing it. */
+void pe_bias_t5_run(const pe_bias *bias, int32_t head, double q, double first,
+                    int64_t n, double *out);
+
 /* T5: the bucket of a key at distance k - q.  CAUSAL plans: k <= q only. */
 int32_t pe_bias_bucket(const pe_bias *bias, double q, double k);
 

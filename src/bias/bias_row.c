@@ -113,6 +113,23 @@ static void t5_row(const pe_bias *bias, int32_t head, double q, const double *k,
     }
 }
 
+void pe_bias_t5_run(const pe_bias *bias, int32_t head, double q, double first,
+                    int64_t n, double *out)
+{
+    for (int64_t j = 0; j < n;) {
+        const double k = first + (double)j;
+        double low, high = INFINITY, value = 0;
+        if (k <= q || bias->form != PE_BIAS_CAUSAL) {
+            const int64_t row = pe_bias_bucket(bias, q, k);
+            value = bias->scale * (double)bias->table[row * bias->num_heads + head];
+            bucket_keys(bias, q, k, row, &low, &high);
+        }
+        const int64_t end = high - first < (double)n ? (int64_t)(high - first) : n;
+        for (; j < end; j++)
+            out[j] = value;
+    }
+}
+
 /* Without branches, so that compilers make vectors; distance 0 and, in causal plans, keys
  * past the query get 0. */
 static void kerple_row(const pe_bias *bias, int32_t head, double q, const double *k,

@@ -44,6 +44,8 @@ static pe_status check_places(const pe_positions *at, int64_t batch, int64_t len
     for (int64_t b = 0; b < rows; b++)
         for (int64_t t = 0; t < len; t++) {
             const int64_t p = pe_at_id(at, 0, b, t);
+            if (at->ids == NULL && p >= -LIMIT && p <= LIMIT - (len - 1 - t))
+                break; /* so are those that follow it */
             if (p < -LIMIT || p > LIMIT)
                 return pe_fail(error, PE_E_POSITION,
                                "%s of row %lld, token %lld is %lld, must be at most "
@@ -66,7 +68,18 @@ pe_status pe_scores_check_at(const pe_positions *q_at, const pe_positions *k_at,
                            : check_places(k_at, x->batch, x->dim, "k_at", error);
 }
 
-pe_status pe_scores_run(pe_scores_job *job, pe_work_fn work, pe_error *error)
+static void work_piece(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const pe_scores_job *job = arg;
+    (void)worker;
+    begin = pe_tensor_cut_rows(job->y, begin);
+    end = pe_tensor_cut_rows(job->y, end);
+    if (begin < end)
+        job->work(arg, begin, end);
+}
+
+pe_status pe_scores_run(pe_scores_job *job, void (*work)(void *, int64_t, int64_t),
+                        pe_error *error)
 {
     pe_status status;
     const pe_tensor *x = job->x, *y = job->y;
@@ -80,17 +93,20 @@ pe_status pe_scores_run(pe_scores_job *job, pe_work_fn work, pe_error *error)
         return status;
     if ((status = pe_scores_check_at(job->q_at, job->k_at, y, error)) != PE_OK)
         return status;
-    const int64_t grain = y->dim >= 16384 ? 1 : 16384 / y->dim;
-    pe_run(&job->bias->env, y->batch * y->seq_len * y->num_heads, grain, work, job);
+    /* Rows that are windows of one line (bias_apply.c) go many together. */
+    const int64_t few = y->dim >= 16384 ? 1 : 16384 / y->dim;
+    const int64_t many = job->by_lines ? 64 : 1, grain = few > many ? few : many;
+    job->work = work;
+    pe_run(&job->bias->env, y->batch * y->seq_len * y->num_heads, grain, work_piece,
+           job);
     return PE_OK;
 }
 
 int pe_scores_row_at(const pe_scores_job *job, int64_t index, pe_scores_row *row)
 {
     const pe_tensor *x = job->x, *y = job->y;
-    const int64_t h = index % y->num_heads;
-    const int64_t t = index / y->num_heads % y->seq_len;
-    row->b = index / y->num_heads / y->seq_len;
+    int64_t t, h;
+    pe_tensor_row(y, index, &row->b, &t, &h);
     row->head = job->bias->head_start + (int32_t)h;
     row->q = (double)pe_at_id(job->q_at, 0, row->b, t);
     row->x = 0;

@@ -24,10 +24,14 @@ typedef struct {
     const pe_tensor *x, *y;
     double scale; /* of x */
     int causal;   /* hides keys past the query */
+    int by_lines; /* a row costs less beside others of its head */
+    void (*work)(void *job, int64_t begin, int64_t end);
 } pe_scores_job;
 
-/* Checks all of it, then runs work over rows [0, batch * q_len * num_heads) of y. */
-pe_status pe_scores_run(pe_scores_job *job, pe_work_fn work, pe_error *error);
+/* Checks all of it, then runs work over rows [0, batch * q_len * num_heads) of y, in the
+ * order of memory, cut where no two pieces write one cache line; each has a row. */
+pe_status pe_scores_run(pe_scores_job *job, void (*work)(void *, int64_t, int64_t),
+                        pe_error *error);
 
 /* One row of a job. */
 typedef struct {

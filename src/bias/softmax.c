@@ -208,10 +208,9 @@ static int softmax_alibi_row(const pe_scores_job *job, const pe_scores_row *row,
                                   owed);
 }
 
-static void work_rows(void *arg, int32_t worker, int64_t begin, int64_t end)
+static void work_rows(void *arg, int64_t begin, int64_t end)
 {
     const pe_scores_job *job = arg;
-    (void)worker;
     pe_scores_row row, next = {0};
     pe_alibi_owed owed = {NULL, 0, 0, 1};
     int is_there = pe_scores_row_at(job, begin, &row);
