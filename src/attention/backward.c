@@ -142,26 +142,23 @@ static void store_parameters(const pe_gradient_call *g)
                 const pe_bias *bias = call->plan->spec.bias[i];
                 if (g->grads.dbias[i] != NULL)
                     pe_bias_store_gradients(bias, bias->head_start + h,
-                                            call->bias_sums[i] +
-                                                (d * heads + h) *
-                                                    pe_bias_num_gradients(bias),
+                                            pe_call_bias_sums(call, i, d, h),
                                             g->grads.dbias[i]);
             }
             if (g->grads.dsinks != NULL)
-                g->grads.dsinks[h] = (float)((double)g->grads.dsinks[h] +
-                                             call->sink_sums[d * heads + h]);
+                g->grads.dsinks[h] =
+                    (float)((double)g->grads.dsinks[h] + *pe_call_sink_sum(call, d, h));
         }
 }
 
 static void clear_sums(const pe_call *call)
 {
-    const int64_t count = call->num_documents * call->plan->spec.num_heads;
+    const int64_t count = call->num_documents * call->plan->spec.num_kv_heads;
     for (int i = 0; i < 2; i++)
         if (call->bias_sums[i] != NULL)
             memset(call->bias_sums[i], 0,
-                   (size_t)(count * pe_bias_num_gradients(call->plan->spec.bias[i])) *
-                       sizeof(double));
-    memset(call->sink_sums, 0, (size_t)count * sizeof(double));
+                   (size_t)(count * call->sums_size[i]) * sizeof(double));
+    memset(call->sink_sums, 0, (size_t)(count * call->sinks_size) * sizeof(double));
 }
 
 pe_status pe_attention_backward(const pe_attention *plan, const pe_attention_args *args,

@@ -32,10 +32,13 @@ typedef struct {
     int makes_norms;
     int64_t num_slots; /* packed blocks that a worker keeps */
     int64_t num_workers;
-    float *temperatures;  /* [batch][q_len], or NULL */
-    float *parts;         /* [num_tiles][kv heads][num_parts][tile_rows][v_pad + 2] */
-    double *bias_sums[2]; /* backward: [documents][num_heads][gradients of a head] */
-    double *sink_sums;    /* backward: [documents][num_heads] */
+    float *temperatures; /* [batch][q_len], or NULL */
+    /* What different threads write begins a line of cache. */
+    float *parts;                     /* [num_tiles][kv heads][num_parts][part_size] */
+    double *bias_sums[2];             /* backward: [documents][kv heads][sums_size] */
+    double *sink_sums;                /* backward: [documents][kv heads][sinks_size] */
+    int64_t part_size;                /* [tile_rows][v_pad + 2], in whole lines */
+    int64_t sums_size[2], sinks_size; /* of the group's heads, in whole lines */
     const float *k_norms; /* the caller's or own; NULL: no block is left out */
     float *own_norms;     /* [batch][kv heads][runs of keys], made by the call itself */
     int64_t *counts;      /* [num_workers][8]: blocks visited, left out */
@@ -53,6 +56,12 @@ void pe_call_choose_tiles(pe_call *call);
 
 /* Lays all arrays out from base (NULL: only sizes), and sets size; SIZE_MAX: too much. */
 void pe_call_lay_out(pe_call *call, unsigned char *base);
+
+/* Sums of one head of a document, and the rows of one part: outputs, maxima, sums. */
+double *pe_call_bias_sums(const pe_call *call, int bias, int64_t document,
+                          int64_t head);
+double *pe_call_sink_sum(const pe_call *call, int64_t document, int64_t head);
+float *pe_call_part(const pe_call *call, int64_t item, int64_t part);
 
 /* Puts the call's arrays into the workspace. */
 pe_status pe_call_place(pe_call *call, void *workspace, size_t workspace_size,

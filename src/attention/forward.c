@@ -95,13 +95,6 @@ static void work_tiles(void *arg, int32_t worker, int64_t begin, int64_t end)
 
 /* ------------------------------------------------------------------------ parts --- */
 
-/* Scratch of one part: rows of out, then max, then sum. */
-static float *part_at(const pe_call *call, int64_t item, int64_t part)
-{
-    return call->parts +
-           (item * call->num_parts + part) * call->tile_rows * (call->plan->v_pad + 2);
-}
-
 static void save_part(const pe_tile *tile, float *part)
 {
     const pe_call *call = tile->call;
@@ -163,7 +156,7 @@ static void work_nearest(void *arg, int32_t worker, int64_t begin, int64_t end)
         const int64_t part = nearest_part(&tile);
         attend_part(&tile, part,
                     i + 1 < end ? follow(&tile, i, i + 1, part) : nothing_follows);
-        save_part(&tile, part_at(call, i, part));
+        save_part(&tile, pe_call_part(call, i, part));
     }
     count_blocks(&tile, worker);
 }
@@ -203,7 +196,7 @@ static void work_others(void *arg, int32_t worker, int64_t begin, int64_t end)
         const int64_t nearest = nearest_part(&tile);
         if (part == nearest)
             continue;
-        const float *maximum = part_at(call, item, nearest) + rows * pad;
+        const float *maximum = pe_call_part(call, item, nearest) + rows * pad;
         if (part_is_nothing(&tile, part, maximum, &num_blocks)) {
             tile.skipped += num_blocks;
         } else {
@@ -214,7 +207,7 @@ static void work_others(void *arg, int32_t worker, int64_t begin, int64_t end)
                                      : follow(&tile, item, next,
                                               next_part + (next_part == nearest)));
         }
-        save_part(&tile, part_at(call, item, part));
+        save_part(&tile, pe_call_part(call, item, part));
     }
     count_blocks(&tile, worker);
 }
@@ -226,12 +219,12 @@ static void merge_row(pe_tile *tile, int64_t item, int64_t r)
     const int64_t rows = call->tile_rows, pad = call->plan->v_pad;
     float *out = tile->out + r * pad, max = -INFINITY;
     for (int64_t p = 0; p < call->num_parts; p++) {
-        const float m = part_at(call, item, p)[rows * pad + r];
+        const float m = pe_call_part(call, item, p)[rows * pad + r];
         max = m > max ? m : max;
     }
     tile->max[r] = max;
     for (int64_t p = 0; p < call->num_parts; p++) {
-        const float *part = part_at(call, item, p);
+        const float *part = pe_call_part(call, item, p);
         const float m = part[rows * pad + r], sum = part[rows * (pad + 1) + r];
         /* Nothing was seen (sum 0), or only NaN (sum NaN, max -inf). */
         const float weight =

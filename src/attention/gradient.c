@@ -90,14 +90,6 @@ static void add_mask_gradient(const pe_tile *tile, const pe_tensor *dmask, int64
         out[j] += ds[j];
 }
 
-static double *sums_of(const pe_tile *tile, int i, int64_t document, int64_t r)
-{
-    const pe_attention *plan = tile->call->plan;
-    return tile->call->bias_sums[i] +
-           (document * plan->spec.num_heads + head_of(tile, r)) *
-               pe_bias_num_gradients(plan->spec.bias[i]);
-}
-
 static void add_bias_gradient(const pe_tile *tile, int i, int64_t document, int64_t r,
                               const float *ds)
 {
@@ -108,7 +100,8 @@ static void add_bias_gradient(const pe_tile *tile, int i, int64_t document, int6
     memcpy(copy, ds, sizeof copy);
     pe_bias_row_gradient(bias, bias->head_start + (int32_t)head_of(tile, r),
                          tile->position[r / tile->call->plan->group], k, copy,
-                         tile->num_keys, sums_of(tile, i, document, r));
+                         tile->num_keys,
+                         pe_call_bias_sums(tile->call, i, document, head_of(tile, r)));
 }
 
 static void add_score_gradients(const pe_tile *tile, const pe_gradient_call *g,
@@ -303,7 +296,7 @@ static void add_sink_gradients(const pe_tile *tile, int64_t document)
         const double sink = ((double)call->args.sinks[head_of(tile, r)] -
                              pe_tile_bias_of_query(tile, r)) *
                             PE_LOG2E;
-        call->sink_sums[document * call->plan->spec.num_heads + head_of(tile, r)] -=
+        *pe_call_sink_sum(call, document, head_of(tile, r)) -=
             sink_weight(sink, (double)tile->max[r]) * (double)tile->delta[r];
     }
 }

@@ -66,23 +66,36 @@ void *pe_scratch_take(pe_scratch *scratch, int64_t count, size_t size)
     return scratch->base == NULL ? NULL : scratch->base + start;
 }
 
+/* Elements of that size that fill whole lines of cache. */
+static int64_t whole_lines(int64_t count, size_t size)
+{
+    const int64_t line = 64 / (int64_t)size;
+    return (count + line - 1) / line * line;
+}
+
 void pe_call_lay_out(pe_call *call, unsigned char *base)
 {
     const pe_attention *plan = call->plan;
     pe_scratch all = {base, 0}, worker = {NULL, 0};
     pe_tile tile;
-    int64_t rows, vectors;
+    int64_t parts;
     if (plan->spec.temperature.type != PE_TEMPERATURE_NONE)
         call->temperatures =
             pe_scratch_take(&all, call->batch * call->q_len, sizeof(float));
+    const int64_t heads = call->num_documents * plan->spec.num_kv_heads;
     for (int i = 0; i < 2 && call->backward; i++)
-        if (plan->spec.bias[i] != NULL)
+        if (plan->spec.bias[i] != NULL) {
+            call->sums_size[i] =
+                whole_lines(plan->group * pe_bias_num_gradients(plan->spec.bias[i]),
+                            sizeof(double));
             call->bias_sums[i] = pe_scratch_take(
-                &all, call->num_documents * plan->spec.num_heads,
-                (size_t)pe_bias_num_gradients(plan->spec.bias[i]) * sizeof(double));
-    if (call->backward)
-        call->sink_sums = pe_scratch_take(
-            &all, call->num_documents * plan->spec.num_heads, sizeof(double));
+                &all, heads, (size_t)call->sums_size[i] * sizeof(double));
+        }
+    if (call->backward) {
+        call->sinks_size = whole_lines(plan->group, sizeof(double));
+        call->sink_sums =
+            pe_scratch_take(&all, heads, (size_t)call->sinks_size * sizeof(double));
+    }
     if (call->makes_norms)
         call->own_norms = pe_scratch_take(
             &all, call->batch * plan->spec.num_kv_heads * pe_call_num_runs(call),
@@ -91,13 +104,14 @@ void pe_call_lay_out(pe_call *call, unsigned char *base)
         call->k_norms = call->own_norms;
     call->counts = pe_scratch_take(&all, call->num_workers * 8, sizeof(int64_t));
     if (call->num_parts > 1) {
+        call->part_size =
+            whole_lines(call->tile_rows * (plan->v_pad + 2), sizeof(float));
         if (!pe_mul_i64(call->num_tiles, plan->spec.num_kv_heads * call->num_parts,
-                        &vectors) ||
-            !pe_mul_i64(vectors, call->tile_rows, &rows))
+                        &parts))
             all.used = SIZE_MAX;
         else
             call->parts =
-                pe_scratch_take(&all, rows, sizeof(float) * (size_t)(plan->v_pad + 2));
+                pe_scratch_take(&all, parts, sizeof(float) * (size_t)call->part_size);
     }
     pe_tile_place(&tile, call, &worker);
     call->worker_size =
@@ -106,6 +120,29 @@ void pe_call_lay_out(pe_call *call, unsigned char *base)
                         ? NULL
                         : pe_scratch_take(&all, call->num_workers, call->worker_size);
     call->size = worker.used == SIZE_MAX ? SIZE_MAX : all.used;
+}
+
+double *pe_call_bias_sums(const pe_call *call, int bias, int64_t document, int64_t head)
+{
+    const pe_attention *plan = call->plan;
+    return call->bias_sums[bias] +
+           (document * plan->spec.num_kv_heads + head / plan->group) *
+               call->sums_size[bias] +
+           head % plan->group * pe_bias_num_gradients(plan->spec.bias[bias]);
+}
+
+double *pe_call_sink_sum(const pe_call *call, int64_t document, int64_t head)
+{
+    const pe_attention *plan = call->plan;
+    return call->sink_sums +
+           (document * plan->spec.num_kv_heads + head / plan->group) *
+               call->sinks_size +
+           head % plan->group;
+}
+
+float *pe_call_part(const pe_call *call, int64_t item, int64_t part)
+{
+    return call->parts + (item * call->num_parts + part) * call->part_size;
 }
 
 pe_status pe_call_place(pe_call *call, void *workspace, size_t workspace_size,

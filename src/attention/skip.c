@@ -71,12 +71,20 @@ static double length_of(const pe_call *call, const pe_tensor *x, int64_t b, int6
     return pe_length(room, x->dim);
 }
 
+enum { LINE = 16 }; /* norms that one item makes */
+
+static int64_t num_norms(const pe_call *call)
+{
+    return call->batch * call->plan->spec.num_kv_heads * pe_call_num_runs(call);
+}
+
 static void make_norms(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const pe_call *call = arg;
     const int64_t runs = pe_call_num_runs(call), heads = call->plan->spec.num_kv_heads;
+    const int64_t last = end * LINE < num_norms(call) ? end * LINE : num_norms(call);
     (void)worker;
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = begin * LINE; i < last; i++) {
         const int64_t b = i / runs / heads, head = i / runs % heads;
         const int64_t first = i % runs * PE_KEY_BLOCK, tokens = tokens_of(call, b);
         float room[PE_MAX_VECTOR_DIM];
@@ -92,9 +100,8 @@ static void make_norms(void *arg, int32_t worker, int64_t begin, int64_t end)
 
 void pe_call_make_norms(const pe_call *call)
 {
-    const int64_t count =
-        call->batch * call->plan->spec.num_kv_heads * pe_call_num_runs(call);
-    pe_run(&call->plan->env, count, 1, make_norms, (void *)(uintptr_t)call);
+    pe_run(&call->plan->env, (num_norms(call) + LINE - 1) / LINE, 1, make_norms,
+           (void *)(uintptr_t)call);
 }
 
 /* ------------------------------------------------------------------- the bound --- */
