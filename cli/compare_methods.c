@@ -189,22 +189,32 @@ void cmp_release(cmp_result *result)
 
 /* ------------------------------------------------------------------------- tests --- */
 
-static int test_shift(const cmp_problem *p, int method, cmp_tests *out)
+static int test_shift(const cmp_problem *p, int method, double *shift)
 {
     cmp_result here, there;
     int status = cmp_attend(p, method, 0, &here);
     if (status == CLI_DONE) {
         status = cmp_attend(p, method, CMP_SHIFT, &there);
-        out->shift = there.is_refused ? NAN : 0;
+        *shift = there.is_refused ? NAN : 0;
         for (int64_t i = 0; status == CLI_DONE && !there.is_refused &&
                             i < p->heads * p->tokens * p->tokens;
              i++)
             if (here.probs[i] > 0)
-                out->shift =
-                    fmax(out->shift, fabs((double)here.scores[i] - there.scores[i]));
+                *shift = fmax(*shift, fabs((double)here.scores[i] - there.scores[i]));
         cmp_release(&there);
     }
     cmp_release(&here);
+    return status;
+}
+
+static int test_bare_shift(const cmp_problem *p, int method, cmp_tests *out)
+{
+    cmp_problem bare = *p;
+    float *zeroes = calloc((size_t)(p->tokens * p->heads * p->dim), sizeof *zeroes);
+    bare.q = bare.k = zeroes;
+    const int status = zeroes == NULL ? cli_fail(CLI_FAILED, "out of memory")
+                                      : test_shift(&bare, method, &out->bare_shift);
+    free(zeroes);
     return status;
 }
 
@@ -265,6 +275,8 @@ int cmp_run_tests(const cmp_problem *p, int method, cmp_tests *out)
 {
     *out = (cmp_tests){0};
     count_unseen(p, method, out);
-    const int status = test_shift(p, method, out);
+    int status = test_shift(p, method, &out->shift);
+    if (status == CLI_DONE)
+        status = test_bare_shift(p, method, out);
     return status == CLI_DONE ? test_shuffle(p, method, out) : status;
 }

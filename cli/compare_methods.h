@@ -35,6 +35,7 @@ typedef struct cmp_result {
 } cmp_result;
 
 typedef struct cmp_tests {
+    double bare_shift; /* the same where q and k are 0 but for what a method adds */
     double shift;   /* largest change of a score when all positions move by cmp_shift */
     double shuffle; /* largest change of an output when tokens trade places, unmasked */
     int64_t unseen; /* pairs that have not turned fully within the trained length */

@@ -82,11 +82,14 @@ int cmp_print_text(const cmp_report *r)
         cli_print("%s: %s\n", cmp_names[m], cmp_places[m]);
         print_matrices(r, m);
     }
-    cli_print("%-12s%-22s%s\n", "", "scores survive", "outputs only");
-    cli_print("%-12s%-22s%s\n", "", "moving all by 3", "shuffle with tokens");
+    cli_print("%-12s%-20s%-20s%s\n", "", "scores survive", "the same where",
+              "outputs only");
+    cli_print("%-12s%-20s%-20s%s\n", "", "moving all by 3", "q and k are 0",
+              "shuffle with tokens");
     for (int m = 0; m < CMP_METHODS; m++) {
         cli_print("%-12s", cmp_names[m]);
-        cli_print("%-22s", change_text(&text, r->tests[m].shift));
+        cli_print("%-20s", change_text(&text, r->tests[m].shift));
+        cli_print("%-20s", change_text(&text, r->tests[m].bare_shift));
         cli_print("%s\n", change_text(&text, r->tests[m].shuffle));
     }
     cli_print("\nat positions from %lld, the trained length\n", (long long)p->trained);
@@ -95,6 +98,19 @@ int cmp_print_text(const cmp_report *r)
         print_past(r, m);
     }
     return CLI_DONE;
+}
+
+/* [heads][tokens][tokens], null where a query does not see the key. */
+static json_object *scores_of(const cmp_report *r, int m)
+{
+    const int64_t n = r->problem->tokens, pairs = r->problem->heads * n * n;
+    json_object *array = json_object_new_array();
+    for (int64_t i = 0; i < pairs; i++)
+        (void)json_object_array_add(
+            array, i % n > i / n % n
+                       ? NULL
+                       : json_object_new_double((double)r->here[m].scores[i]));
+    return array;
 }
 
 int cmp_print_json(const cmp_report *r)
@@ -111,18 +127,23 @@ int cmp_print_json(const cmp_report *r)
         json_object *method = json_object_new_object();
         cli_json_text(method, "method", cmp_names[m]);
         cli_json_text(method, "adds", cmp_places[m]);
+        json_object_object_add(method, "scores", scores_of(r, m));
         json_object_object_add(method, "probabilities",
                                cli_json_floats(r->here[m].probs, pairs));
         json_object_object_add(
             method, "outputs",
             cli_json_floats(r->here[m].out, p->tokens * p->heads * p->dim));
+        if (!isnan(r->tests[m].bare_shift))
+            cli_json_set_number(method, "change_when_shifted_without_content",
+                                r->tests[m].bare_shift);
         if (!isnan(r->tests[m].shift))
-            cli_json_number(method, "change_when_shifted", r->tests[m].shift);
-        cli_json_number(method, "change_when_shuffled", r->tests[m].shuffle);
+            cli_json_set_number(method, "change_when_shifted", r->tests[m].shift);
+        cli_json_set_number(method, "change_when_shuffled", r->tests[m].shuffle);
         if (r->past[m].is_refused)
             cli_json_text(method, "past_trained_length", r->past[m].message);
         if (r->tests[m].pairs > 0)
-            cli_json_integer(method, "pairs_with_unseen_angles", r->tests[m].unseen);
+            cli_json_set_integer(method, "pairs_with_unseen_angles",
+                                 r->tests[m].unseen);
         json_object_array_add(methods, method);
     }
     json_object_object_add(report, "methods", methods);
