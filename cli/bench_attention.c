@@ -153,6 +153,7 @@ static void measure_decoding(bench *b)
         {"attention.decode.bf16.32768", PE_BF16, 0, 0, 0},
         {"attention.decode.f32.32768", PE_F32, 0, 0, 0},
         {"attention.decode.int8.32768", PE_I8, 0, 0, 0},
+        {"attention.decode.int8.by-token.32768", PE_I8, 1, 0, 0},
         {"attention.decode.avx2.32768", PE_F16, 0, PE_ISA_AVX2, 0},
     };
     for (size_t i = 0; i < CLI_COUNT(rows); i++) {

@@ -12,16 +12,16 @@
 
 static volatile float one = 1;
 
-/* -------------------------------------------------- keys into a cache of f16 --- */
+/* ---------------------------------------------- keys into a cache of fewer bits --- */
 
-/* k, f32 (8 heads of 128), into a cache of f16 as long: at once, or by way of two
+/* k, f32 (8 heads of 128), into a cache of f16 or int8 as long: at once, or by way of two
  * buffers as separate operations do it. */
 typedef struct store {
     pe_rope *rope;
     pe_positions at;
-    pe_tensor k, rotated, half, cache;
+    pe_tensor k, rotated, small, cache;
     const bench_limits *limits;
-    float *scaled; /* 3/4 of k's bytes: read and written, what fusing moves */
+    float *scaled; /* half the bytes that fusing reads and writes: so does scaling */
     int64_t num_scaled;
 } store;
 
@@ -35,8 +35,8 @@ static void store_separately(void *ctx)
 {
     const store *s = ctx;
     (void)pe_rope_apply(s->rope, &s->at, &s->k, &s->rotated, NULL);
-    (void)pe_tensor_copy(&s->rotated, &s->half, NULL, NULL);
-    (void)pe_tensor_copy(&s->half, &s->cache, NULL, NULL);
+    (void)pe_tensor_copy(&s->rotated, &s->small, NULL, NULL);
+    (void)pe_tensor_copy(&s->small, &s->cache, NULL, NULL);
 }
 
 static void store_limit(void *ctx)
@@ -45,12 +45,14 @@ static void store_limit(void *ctx)
     s->limits->scale(s->scaled, s->num_scaled, one);
 }
 
-static void measure_store(bench *b, int64_t tokens)
+static void measure_store(bench *b, pe_dtype dtype, int64_t tokens)
 {
     enum { HEADS = BENCH_K_HEADS, DIM = 128 };
-    const int64_t count = tokens * HEADS * DIM;
+    const int64_t count = tokens * HEADS * DIM, vectors = tokens * HEADS;
+    const int64_t bytes = count * (dtype == PE_I8 ? 5 : 6);
     char id[64];
-    (void)snprintf(id, sizeof id, "store.f32-to-f16.%lld", (long long)tokens);
+    (void)snprintf(id, sizeof id, "store.f32-to-%s.%lld",
+                   dtype == PE_I8 ? "int8" : "f16", (long long)tokens);
     if (!bench_wants(b, id))
         return;
     const pe_rope_spec spec = {.struct_size = sizeof spec,
@@ -60,30 +62,35 @@ static void measure_store(bench *b, int64_t tokens)
     const pe_env env = {.struct_size = sizeof env, .isa = b->isa};
     store s = {.at = {.start = BENCH_START},
                .limits = b->limits,
-               .num_scaled = count * 3 / 4,
-               .scaled = bench_alloc(b, PE_F32, count * 3 / 4)};
+               .num_scaled = bytes / 8,
+               .scaled = bench_alloc(b, PE_F32, bytes / 8)};
+    /* Room for 16 bits an element; int8 leaves half of it. */
     void *k = bench_alloc(b, PE_F32, count), *rotated = bench_alloc(b, PE_F32, count),
-         *half = bench_alloc(b, PE_F16, count), *cache = bench_alloc(b, PE_F16, count);
+         *small = bench_alloc(b, PE_F16, count), *cache = bench_alloc(b, PE_F16, count),
+         *scales = bench_alloc(b, PE_F32, 2 * vectors);
     pe_error error;
     if (b->status == CLI_DONE && pe_rope_create(&s.rope, &spec, &env, &error) != PE_OK)
         bench_failed(b, &error);
     if (b->status == CLI_DONE) {
         pe_tensor_bshd(&s.k, PE_F32, k, 1, tokens, HEADS, DIM);
         pe_tensor_bshd(&s.rotated, PE_F32, rotated, 1, tokens, HEADS, DIM);
-        pe_tensor_bshd(&s.half, PE_F16, half, 1, tokens, HEADS, DIM);
-        pe_tensor_bhsd(&s.cache, PE_F16, cache, 1, HEADS, tokens, DIM);
+        pe_tensor_bshd(&s.small, dtype, small, 1, tokens, HEADS, DIM);
+        pe_tensor_bhsd(&s.cache, dtype, cache, 1, HEADS, tokens, DIM);
+        s.small.scales = scales;
+        s.cache.scales = (float *)scales + vectors;
         const bench_side sides[] = {{NULL, store_fused, &s},
                                     {"limit", store_limit, &s},
                                     {"separate", store_separately, &s}};
-        const double bytes = (double)count * 6;
-        (void)bench_measure(b, id, bytes, (double)count * 3, bytes, bytes, sides, 3);
+        (void)bench_measure(b, id, (double)bytes, (double)count * 3, (double)bytes,
+                            (double)bytes, sides, 3);
     }
     pe_rope_destroy(s.rope);
     free(s.scaled);
     free(k);
     free(rotated);
-    free(half);
+    free(small);
     free(cache);
+    free(scales);
 }
 
 /* ------------------------------------------------ one instruction set, another --- */
@@ -187,8 +194,9 @@ void bench_uses(bench *b)
 {
     static const int64_t lengths[] = {32, 512, 4096};
     static const int64_t cache_lengths[] = {32, 512, 8192, 32768};
-    for (size_t i = 0; i < CLI_COUNT(cache_lengths); i++)
-        measure_store(b, cache_lengths[i]);
+    for (int small = 0; small < 2; small++)
+        for (size_t i = 0; i < CLI_COUNT(cache_lengths); i++)
+            measure_store(b, small ? PE_I8 : PE_F16, cache_lengths[i]);
     bench_goal_at_least(b, "store.f32-to-f16.32768", "separate", 1.8);
     for (int dtype = 0; dtype < BENCH_DTYPES; dtype++)
         for (size_t i = 0; i < CLI_COUNT(lengths); i++)

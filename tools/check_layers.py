@@ -22,6 +22,7 @@ MAY_INCLUDE = {
     "bias": KERNEL,
     "positions": KERNEL,
     "temperature": KERNEL,
+    "copy": {"base", "kernels"},
     "thread": {"base"},
     "attention": KERNEL | {"rope", "bias", "positions"},
     "model": {"base"},

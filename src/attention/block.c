@@ -4,7 +4,7 @@
  *
  * Packed: keys are transposed into panels and multiplied in register tiles; a worker
  * keeps as many panels as its scratch holds, found again by their first key.
- * Streaming: few rows, so each key is read once, where it lies. */
+ * Streaming: see stream.c. */
 #include "attention/tile.h"
 
 #include "attention/turn.h"
@@ -21,8 +21,7 @@ int64_t pe_tile_key_token(const pe_tile *tile, int64_t j)
     return tile->doc.k0 + tile->key + j;
 }
 
-/* out = the block's keys, turned as variant says; bits of absent keys. */
-static uint64_t load_keys(pe_tile *tile, int variant, float *out)
+uint64_t pe_tile_load_keys(pe_tile *tile, int variant, float *out)
 {
     const pe_call *call = tile->call;
     const pe_attention *plan = call->plan;
@@ -50,7 +49,7 @@ static uint64_t load_keys(pe_tile *tile, int variant, float *out)
     return absent;
 }
 
-static uint64_t load_values(pe_tile *tile, float *out)
+uint64_t pe_tile_load_values(pe_tile *tile, float *out)
 {
     const pe_call *call = tile->call;
     const pe_tensor *v = call->args.v;
@@ -78,7 +77,7 @@ static int is_tagged(const pe_slot_tag *tag, const pe_tile *tile)
            tag->key == pe_tile_key_token(tile, 0);
 }
 
-static pe_slot_tag tag_of(const pe_tile *tile)
+pe_slot_tag pe_tile_tag(const pe_tile *tile)
 {
     return (pe_slot_tag){tile->doc.b, tile->kv_head, pe_tile_key_token(tile, 0)};
 }
@@ -97,12 +96,12 @@ static const float *key_panel(pe_tile *tile, int variant)
                       ? tile->slot_key_rows + index * plan->k_pad * PE_KEY_BLOCK
                       : tile->raw_keys;
     if (!is_tagged(&tile->key_tags[index], tile)) {
-        tile->slot_absent[slot] = load_keys(tile, variant, rows);
+        tile->slot_absent[slot] = pe_tile_load_keys(tile, variant, rows);
         plan->kernels->transpose(rows, plan->k_pad, plan->k_pad, panel);
         if (tile->call->backward)
             tile->slot_keys_finite[index] =
                 (unsigned char)pe_all_finite(rows, plan->k_pad * PE_KEY_BLOCK);
-        tile->key_tags[index] = tag_of(tile);
+        tile->key_tags[index] = pe_tile_tag(tile);
     }
     tile->absent = tile->slot_absent[slot];
     return panel;
@@ -123,113 +122,16 @@ static void fetch_value_panel(pe_tile *tile)
     float *columns =
         tile->call->backward ? tile->slot_value_columns + slot * size : NULL;
     if (!is_tagged(&tile->value_tags[slot], tile)) {
-        tile->slot_value_absent[slot] = load_values(tile, panel);
+        tile->slot_value_absent[slot] = pe_tile_load_values(tile, panel);
         tile->slot_finite[slot] = (unsigned char)pe_all_finite(panel, size);
         if (columns != NULL)
             plan->kernels->transpose(panel, plan->v_pad, plan->v_pad, columns);
-        tile->value_tags[slot] = tag_of(tile);
+        tile->value_tags[slot] = pe_tile_tag(tile);
     }
     tile->value_panel = panel;
     tile->value_columns = columns;
     tile->absent |= tile->slot_value_absent[slot];
     tile->values_finite = tile->slot_finite[slot];
-}
-
-/* Where every step-th of count tokens from t on lies; returns how many come before one
- * that is absent.  list has room for them where they are paged. */
-static int64_t rows_from(const pe_tensor *x, const pe_slot_tag *tag, int64_t count,
-                         int64_t step, const void **list, pe_rows *rows)
-{
-    const int64_t size = pe_dtype_size(x->dtype);
-    int64_t element;
-    *rows = (pe_rows){.list = list};
-    if (x->page_table == NULL) {
-        (void)pe_tensor_at(x, tag->b, tag->key, tag->head, &element);
-        *rows = (pe_rows){NULL, (const unsigned char *)x->data + element * size,
-                          x->seq_stride * size * step};
-        return count;
-    }
-    for (int64_t j = 0; j < count; j++) {
-        if (!pe_tensor_at(x, tag->b, tag->key + j * step, tag->head, &element))
-            return j;
-        list[j] = (const unsigned char *)x->data + element * size;
-    }
-    return count;
-}
-
-/* Where the block's vectors lie; 0: they have to be loaded first. */
-static int point_at(const pe_tile *tile, const pe_tensor *x, const void **list,
-                    pe_rows *rows)
-{
-    const pe_slot_tag tag = tag_of(tile);
-    return x->dtype <= PE_BF16 &&
-           rows_from(x, &tag, tile->num_keys, 1, list, rows) == tile->num_keys;
-}
-
-static void fetch_stream(pe_tile *tile)
-{
-    const pe_attention *plan = tile->call->plan;
-    const pe_tensor *k = tile->call->args.k, *v = tile->call->args.v;
-    const int64_t size = (int64_t)sizeof(float);
-    tile->absent = 0;
-    tile->keys_type = k->dtype - 1;
-    if (plan->spec.k_rope != NULL || !point_at(tile, k, tile->lists[0], &tile->keys)) {
-        tile->absent = load_keys(tile, 0, tile->raw_keys);
-        tile->keys_type = PE_F32 - 1;
-        tile->keys = (pe_rows){NULL, tile->raw_keys, plan->k_pad * size};
-    }
-    tile->value_panel = NULL;
-    tile->values_type = v->dtype - 1;
-    tile->values_finite = 1;
-    /* Hidden values must not be multiplied by 0 unless they are finite. */
-    if (tile->masked || !point_at(tile, v, tile->lists[1], &tile->values)) {
-        tile->absent |= load_values(tile, tile->raw_values);
-        tile->values_type = PE_F32 - 1;
-        tile->values_finite =
-            pe_all_finite(tile->raw_values, PE_KEY_BLOCK * plan->v_pad);
-        tile->value_panel = tile->raw_values;
-        tile->values = (pe_rows){NULL, tile->raw_values, plan->v_pad * size};
-    }
-}
-
-/* What the next block will read of x, as far as this one has keys; none if x is not
- * read where it lies. */
-static int64_t look_ahead(const pe_tile *tile, const pe_tensor *x, int type,
-                          pe_rows *rows)
-{
-    const pe_slot_tag *tag = &tile->next;
-    *rows = (pe_rows){0};
-    if (tag->key < 0 || type != x->dtype - 1)
-        return 0;
-    const int64_t rest = tile->call->k_len - tag->key;
-    return rows_from(x, tag, rest < tile->num_keys ? rest : tile->num_keys, 1,
-                     tile->lists[2], rows);
-}
-
-/* As small as pages of memory get. */
-static void touch(const pe_tile *tile, const pe_tensor *x, int64_t begin, int64_t end)
-{
-    enum { PAGE = 4096 };
-    const int64_t apart =
-        (x->seq_stride < 0 ? -x->seq_stride : x->seq_stride) * pe_dtype_size(x->dtype);
-    if (pe_dtype_size(x->dtype) == 0) /* the caller's blocks */
-        return;
-    const int64_t step = apart == 0 || apart >= PAGE ? 1 : PAGE / apart;
-    for (int64_t key = begin; key < end; key += step * PE_KEY_BLOCK) {
-        const pe_slot_tag tag = {tile->doc.b, tile->kv_head, tile->doc.k0 + key};
-        const int64_t rest = (end - key + step - 1) / step;
-        pe_rows rows;
-        const int64_t count =
-            rows_from(x, &tag, rest < PE_KEY_BLOCK ? rest : PE_KEY_BLOCK, step,
-                      tile->lists[2], &rows);
-        tile->call->plan->kernels->touch(&rows, count);
-    }
-}
-
-void pe_tile_touch(pe_tile *tile, int64_t begin, int64_t end)
-{
-    touch(tile, tile->call->args.k, begin, end);
-    touch(tile, tile->call->args.v, begin, end);
 }
 
 /* --------------------------------------------------------------------- scoring --- */
@@ -263,24 +165,13 @@ static void score_variants(pe_tile *tile)
     }
 }
 
-static void stream_keys(pe_tile *tile)
-{
-    const pe_attention *plan = tile->call->plan;
-    pe_rows ahead;
-    const int64_t count = look_ahead(tile, tile->call->args.k, tile->keys_type, &ahead);
-    plan->kernels->dots[tile->keys_type](tile->rows, tile->q[0], plan->k_pad,
-                                         &tile->keys, tile->num_keys,
-                                         plan->spec.head_dim, tile->s, &ahead, count);
-}
-
 void pe_tile_score(pe_tile *tile, pe_softmax_block *softmax)
 {
     const pe_call *call = tile->call;
     const pe_attention *plan = call->plan;
     const int64_t begin = tile->row_begin;
     if (call->streaming) {
-        fetch_stream(tile);
-        stream_keys(tile);
+        pe_tile_stream_keys(tile);
     } else {
         score_variants(tile);
         fetch_value_panel(tile);
@@ -330,17 +221,6 @@ static void add_seen_values(pe_tile *tile)
         }
 }
 
-static void stream_values(pe_tile *tile)
-{
-    const pe_attention *plan = tile->call->plan;
-    pe_rows ahead;
-    const int64_t count =
-        look_ahead(tile, tile->call->args.v, tile->values_type, &ahead);
-    plan->kernels->sums[tile->values_type](tile->rows, tile->s, &tile->values,
-                                           tile->num_keys, plan->spec.v_head_dim,
-                                           tile->out, plan->v_pad, &ahead, count);
-}
-
 void pe_tile_add_values(pe_tile *tile)
 {
     const pe_attention *plan = tile->call->plan;
@@ -348,7 +228,7 @@ void pe_tile_add_values(pe_tile *tile)
     if (!tile->values_finite)
         add_seen_values(tile);
     else if (tile->call->streaming)
-        stream_values(tile);
+        pe_tile_stream_values(tile);
     else
         plan->kernels->multiply(tile->row_end - begin, plan->v_pad, PE_KEY_BLOCK,
                                 tile->s + begin * PE_KEY_BLOCK, PE_KEY_BLOCK, 1,

@@ -14,6 +14,7 @@
 #include "attention/turn.h"
 #include "base/at.h"
 #include "bias/bias_plan.h"
+#include "kernels/vectors.h"
 
 #include <math.h>
 #include <string.h>
@@ -245,7 +246,7 @@ static void store_turned(pe_tile *tile, const whose *w, float *const *gradients,
         for (int64_t d = 0; v > 0 && d < w->out->dim; d++)
             sum[d] += tile->turned[d];
     }
-    pe_vector_store(w->out, element, 0, w->out->dim, sum);
+    pe_kernels_store(plan->plain, w->out, element, 0, w->out->dim, sum);
 }
 
 static void store_queries(pe_tile *tile, const pe_gradient_call *g)
@@ -274,8 +275,8 @@ static void store_keys(pe_tile *tile, const pe_gradient_call *g)
             store_turned(tile, &w, tile->dk, j, factor);
         if (g->grads.dv != NULL &&
             pe_tensor_at(g->grads.dv, tile->doc.b, w.token, tile->kv_head, &element))
-            pe_vector_store(g->grads.dv, element, 0, plan->spec.v_head_dim,
-                            tile->dv + j * plan->v_pad);
+            pe_kernels_store(plan->plain, g->grads.dv, element, 0,
+                             plan->spec.v_head_dim, tile->dv + j * plan->v_pad);
     }
 }
 

@@ -86,8 +86,6 @@ static void place(pe_kv *kv, arena *a, const pe_kv_spec *s)
     kv->packed_norms = take(a, runs * s->num_kv_heads, sizeof *kv->packed_norms);
     kv->turned =
         take(a, (int64_t)PE_KV_CHUNK * s->num_kv_heads * s->head_dim, sizeof(float));
-    kv->stored =
-        take(a, (int64_t)PE_KV_CHUNK * s->num_kv_heads * s->head_dim, sizeof(float));
 }
 
 /* Codecs and dtypes are checked by the tensors they make. */

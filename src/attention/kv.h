@@ -8,7 +8,7 @@
 
 #include "attention/attention_plan.h"
 
-enum { PE_KV_CHUNK = PE_KEY_BLOCK }; /* tokens that are stored together */
+enum { PE_KV_CHUNK = 16 }; /* tokens that are turned together: they stay in the cache */
 
 struct pe_kv {
     pe_kv_info info;
@@ -16,12 +16,12 @@ struct pe_kv {
     pe_kv_spec spec;
     size_t size; /* of the one block that holds all of it */
     int64_t num_axes, num_runs;
-    pe_tensor k, v;         /* the whole capacity */
-    int64_t *ids;           /* [num_axes][capacity] */
-    double *errors;         /* [capacity]: bound on |key - exact key| over the heads */
-    float *norms;           /* [num_runs of capacity][heads] */
-    float *packed_norms;    /* [heads][runs in use], what info shows */
-    float *turned, *stored; /* [PE_KV_CHUNK][heads][head_dim] */
+    pe_tensor k, v;      /* the whole capacity */
+    int64_t *ids;        /* [num_axes][capacity] */
+    double *errors;      /* [capacity]: bound on |key - exact key| over the heads */
+    float *norms;        /* [num_runs of capacity][heads] */
+    float *packed_norms; /* [heads][runs in use], what info shows */
+    float *turned;       /* [PE_KV_CHUNK][heads][head_dim] */
 };
 
 /* Bytes of one head vector. */

@@ -9,7 +9,7 @@
 #include "base/at.h"
 #include "base/dtype.h"
 #include "base/error.h"
-#include "base/tensor.h"
+#include "kernels/vectors.h"
 #include "rope/plan.h"
 
 #include <math.h>
@@ -36,19 +36,23 @@ static pe_tensor rows_of(const pe_kv *kv, float *data, int64_t count)
     return x;
 }
 
-/* |stored - turned| and |stored| of one head vector; NaN if either is not finite. */
-static void measure(const pe_kv *kv, int64_t row, double *lost, double *length)
+/* |stored - turned| and |stored| of one head vector, read back; NaN if either is not
+ * finite, 0 where there is nothing. */
+static void measure(const pe_kv *kv, const pe_tensor *keys, int64_t t, int64_t h,
+                    double *lost, double *length)
 {
-    const float *a = kv->stored + row * kv->spec.head_dim;
-    const float *b = kv->turned + row * kv->spec.head_dim;
-    double difference = 0, square = 0;
-    for (int64_t d = 0; d < kv->spec.head_dim; d++) {
-        const double x = (double)a[d] - (double)b[d];
-        difference += x * x;
-        square += (double)a[d] * (double)a[d];
-    }
-    *lost = sqrt(difference);
-    *length = sqrt(square);
+    const pe_kernels *kernels = pe_kernels_get(kv->env.isa);
+    const int64_t dim = kv->spec.head_dim;
+    float stored[PE_MAX_VECTOR_DIM];
+    int64_t element;
+    *lost = *length = 0;
+    if (!pe_tensor_at(keys, 0, t, h, &element))
+        return;
+    pe_kernels_load(kernels, keys, element, 0, dim, stored);
+    kernels->distance(stored, kv->turned + (t * kv->spec.num_kv_heads + h) * dim, dim,
+                      lost, length);
+    *lost = sqrt(*lost);
+    *length = sqrt(*length);
 }
 
 static void raise_norm(pe_kv *kv, int64_t token, int64_t head, double length)
@@ -92,12 +96,22 @@ static void store_key(const pe_kv *kv, const origin *from, const pe_tensor *keys
         pe_tensor_at(from->x, 0, from->token + t, h, &x)) {
         pe_vector_copy(from->x, x, keys, y, begin);
         pe_vector_copy(from->x, x + end, keys, y + end, keys->dim - end);
-    } else if (from->x != NULL) {
+    } else if (from->x != NULL) { /* nothing is there */
         begin = 0;
         end = keys->dim;
     }
     if (begin < end)
-        pe_vector_store(keys, y, begin, end - begin, row + begin);
+        pe_kernels_store(pe_kernels_get(kv->env.isa), keys, y, begin, end - begin,
+                         row + begin);
+}
+
+/* Every element comes from the turned rows. */
+static int stores_all(const pe_kv *kv, const origin *from)
+{
+    int64_t begin, end;
+    turned_elements(kv, &begin, &end);
+    return from->x != NULL ? !pe_tensor_same_bytes(from->x, &kv->k)
+                           : begin == 0 && end == kv->k.dim;
 }
 
 /* Stores count turned rows as keys from token on.  Turning rounds each element by 2 u
@@ -108,15 +122,18 @@ static void store_keys(pe_kv *kv, int64_t token, int64_t count, const origin *fr
     const int64_t heads = kv->spec.num_kv_heads;
     const double rounding = kv->spec.rope != NULL ? 0x1p-22 : 0;
     const pe_tensor keys = slice(&kv->k, token, count);
-    const pe_tensor stored = rows_of(kv, kv->stored, count);
-    for (int64_t i = 0; i < count * heads; i++)
-        store_key(kv, from, &keys, i / heads, i % heads);
-    pe_tensor_copy(&keys, &stored, &kv->env, NULL);
+    const int all = stores_all(kv, from);
     for (int64_t t = 0; t < count; t++) {
         double worst = 0;
+        int64_t element;
+        if (all && pe_tensor_at(&keys, 0, t, 0, &element))
+            pe_kernels_store_heads(pe_kernels_get(kv->env.isa), &keys, element, heads,
+                                   kv->turned + t * heads * keys.dim);
         for (int64_t h = 0; h < heads; h++) {
             double lost, length;
-            measure(kv, t * heads + h, &lost, &length);
+            if (!all)
+                store_key(kv, from, &keys, t, h);
+            measure(kv, &keys, t, h, &lost, &length);
             lost += (length + lost) * rounding;
             worst = pe_larger(worst, lost);
             raise_norm(kv, token + t, h, length);
@@ -169,46 +186,73 @@ static pe_status check_append(const pe_kv *kv, const pe_positions *at,
     return PE_OK;
 }
 
-/* Tokens [begin, begin + count) of a caller's tensor, paged ones too. */
+/* Tokens [begin, begin + count) of a caller's tensor as floats, paged ones too. */
+static void load_rows(const pe_kv *kv, const pe_tensor *k, int64_t begin, int64_t count)
+{
+    const int64_t heads = kv->spec.num_kv_heads, dim = kv->spec.head_dim;
+    const pe_kernels *kernels = pe_kernels_get(kv->env.isa);
+    for (int64_t i = 0; i < count * heads; i++) {
+        float *row = kv->turned + i * dim;
+        int64_t element;
+        if (pe_tensor_at(k, 0, begin + i / heads, i % heads, &element))
+            pe_kernels_load(kernels, k, element, 0, dim, row);
+        else
+            memset(row, 0, (size_t)dim * sizeof *row);
+    }
+}
+
+/* The same, turned. */
 static pe_status load_keys(pe_kv *kv, const pe_tensor *k, int64_t begin, int64_t count,
                            pe_error *error)
 {
-    const int64_t heads = kv->spec.num_kv_heads, dim = kv->spec.head_dim;
     const pe_tensor turned = rows_of(kv, kv->turned, count);
-    for (int64_t t = 0; t < count; t++)
-        for (int64_t h = 0; h < heads; h++) {
-            float *row = kv->turned + (t * heads + h) * dim;
-            int64_t element;
-            memset(row, 0, (size_t)dim * sizeof *row);
-            if (pe_tensor_at(k, 0, begin + t, h, &element))
-                pe_vector_load(k, element, 0, dim, row);
-        }
+    pe_tensor part = turned;
+    if (kv->spec.rope != NULL && k->page_table == NULL && pe_dtype_size(k->dtype) > 1) {
+        part = *k; /* turned on its way */
+        part.data =
+            (unsigned char *)k->data + begin * k->seq_stride * pe_dtype_size(k->dtype);
+        part.seq_len = count;
+    } else {
+        load_rows(kv, k, begin, count);
+    }
     if (kv->spec.rope == NULL)
         return PE_OK;
     const int64_t first = kv->info.len + begin;
     const pe_positions own = {.ids = kv->ids + first,
                               .axis_stride = kv->num_axes > 1 ? kv->spec.capacity : 0,
                               .num_axes = (int32_t)kv->num_axes};
-    return pe_rope_apply(kv->spec.rope, &own, &turned, &turned, error);
+    return pe_rope_apply(kv->spec.rope, &own, &part, &turned, error);
 }
 
 static void store_values(pe_kv *kv, const pe_tensor *v, int64_t begin, int64_t count)
 {
+    static const float zeroes[PE_MAX_VECTOR_DIM];
+    const pe_kernels *kernels = pe_kernels_get(kv->env.isa);
     const pe_tensor part = slice(&kv->v, kv->info.len + begin, count);
+    const int side_by_side = v->dtype == PE_F32 && !pe_tensor_same_bytes(v, &part) &&
+                             (v->num_heads == 1 || v->head_stride == v->dim);
     for (int64_t t = 0; t < count; t++)
         for (int64_t h = 0; h < v->num_heads; h++) {
-            float row[PE_MAX_VECTOR_DIM] = {0};
-            int64_t from, to;
+            float row[PE_MAX_VECTOR_DIM];
+            const float *values = zeroes;
+            int64_t from = 0, to;
             const int is_there = pe_tensor_at(v, 0, begin + t, h, &from);
             if (!pe_tensor_at(&part, 0, t, h, &to))
                 continue;
+            if (is_there && side_by_side) {
+                pe_kernels_store_heads(kernels, &part, to, v->num_heads,
+                                       (const float *)v->data + from);
+                break;
+            }
             if (is_there && pe_tensor_same_bytes(v, &part)) {
                 pe_vector_copy(v, from, &part, to, v->dim);
                 continue;
             }
-            if (is_there)
-                pe_vector_load(v, from, 0, v->dim, row);
-            pe_vector_store(&part, to, 0, v->dim, row);
+            if (is_there) {
+                pe_kernels_load(kernels, v, from, 0, v->dim, row);
+                values = row;
+            }
+            pe_kernels_store(kernels, &part, to, 0, v->dim, values);
         }
 }
 
@@ -263,11 +307,9 @@ static void note_norms(pe_kv *kv, int64_t token, int64_t count)
 {
     const int64_t heads = kv->spec.num_kv_heads;
     const pe_tensor keys = slice(&kv->k, token, count);
-    const pe_tensor stored = rows_of(kv, kv->stored, count);
-    pe_tensor_copy(&keys, &stored, &kv->env, NULL);
     for (int64_t i = 0; i < count * heads; i++) {
         double lost, length;
-        measure(kv, i, &lost, &length);
+        measure(kv, &keys, i / heads, i % heads, &lost, &length);
         raise_norm(kv, token + i / heads, i % heads, length);
     }
 }

@@ -7,6 +7,7 @@
 #include "attention/exp2.h"
 #include "bias/bias_plan.h"
 #include "bias/real.h"
+#include "kernels/vectors.h"
 
 #include <math.h>
 #include <string.h>
@@ -55,7 +56,8 @@ static void store_row(pe_tile *tile, int64_t r)
     else
         plan->kernels->scale(out, 1 / sum, plan->v_pad);
     if (pe_tensor_at(call->args.out, tile->doc.b, token, head, &element))
-        pe_vector_store(call->args.out, element, 0, plan->spec.v_head_dim, out);
+        pe_kernels_store(plan->plain, call->args.out, element, 0, plan->spec.v_head_dim,
+                         out);
     if (call->args.lse == NULL)
         return;
     double lse = -INFINITY;
@@ -90,7 +92,8 @@ static void store_weights(pe_tile *tile, int64_t r, const float *weights, int64_
     if (count > 0 &&
         pe_tensor_at(call->args.scores, tile->doc.b, token - call->args.scores_start,
                      tile->kv_head * group + r % group, &element))
-        pe_vector_store(call->args.scores, element + key, 0, count, weights);
+        pe_kernels_store(call->plan->plain, call->args.scores, element + key, 0, count,
+                         weights);
 }
 
 /* Weights to probabilities; in a row that is no number, of the keys that it sees. */

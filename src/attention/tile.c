@@ -70,6 +70,13 @@ void pe_tile_place(pe_tile *tile, const pe_call *call, pe_scratch *scratch)
     }
     for (size_t i = 0; i < PE_COUNT(tile->lists); i++)
         tile->lists[i] = pe_scratch_take(scratch, PE_KEY_BLOCK, sizeof(void *));
+    if (call->streaming) {
+        tile->keys.scales =
+            pe_scratch_take(scratch, PE_KEY_BLOCK * pe_stream_groups(call->args.k), f);
+        tile->values.scales =
+            pe_scratch_take(scratch, PE_KEY_BLOCK * pe_stream_groups(call->args.v), f);
+        tile->group_s = pe_scratch_take(scratch, rows * PE_KEY_BLOCK, f);
+    }
     tile->raw_keys = pe_scratch_take(scratch, PE_KEY_BLOCK * plan->k_pad, f);
     tile->raw_values = pe_scratch_take(scratch, PE_KEY_BLOCK * plan->v_pad, f);
     tile->turned = pe_scratch_take(scratch, plan->k_pad, f);

@@ -14,6 +14,14 @@ typedef struct {
     int64_t b, head, key; /* first key of the block, in k; -1: nothing */
 } pe_slot_tag;
 
+/* A block's keys or values, where they lie or as floats. */
+typedef struct {
+    pe_rows rows;
+    int type;      /* index of dots and sums */
+    int64_t group; /* elements that share a scale; 0: no scales */
+    float *scales; /* [groups][PE_KEY_BLOCK] */
+} pe_stream;
+
 typedef struct {
     const pe_call *call;
     pe_document doc;
@@ -44,14 +52,14 @@ typedef struct {
     int keys_count_up;    /* by one */
     float *distances;     /* [tile_tokens + PE_KEY_BLOCK], extra.c's */
     double *distance_at, *distance_bias;
-    const float *value_panel;   /* [PE_KEY_BLOCK][v_pad]; NULL when streaming */
-    pe_rows keys, values;       /* streaming */
-    const void **lists[3];      /* [PE_KEY_BLOCK]: of keys, of values, of those next */
-    pe_slot_tag next;           /* the block after it, when streaming */
-    int keys_type, values_type; /* index of dots and sums */
-    uint64_t absent;            /* keys that lie on absent pages */
+    const float *value_panel; /* [PE_KEY_BLOCK][v_pad]; NULL when streaming */
+    pe_stream keys, values;   /* streaming */
+    const void **lists[4];    /* [PE_KEY_BLOCK]: of keys, values, those next, a group */
+    pe_slot_tag next;         /* the block after it, when streaming */
+    uint64_t absent;          /* keys that lie on absent pages */
     int extra_is_ready;
     float *raw_keys, *raw_values; /* [PE_KEY_BLOCK][k_pad], [v_pad] */
+    float *group_s;               /* [tile_rows][PE_KEY_BLOCK]: of a group of int8 */
     float *turned;                /* [k_pad] */
 
     /* Gradients. */
@@ -97,6 +105,21 @@ void pe_tile_start(pe_tile *tile, const pe_call *call, int32_t worker);
  * max -inf, sum and out 0. */
 void pe_tile_load(pe_tile *tile, const pe_document *doc, int64_t kv_head,
                   int64_t token);
+
+/* Where the block in hand begins. */
+pe_slot_tag pe_tile_tag(const pe_tile *tile);
+
+/* out = the block's keys, turned as variant says, or its values: [PE_KEY_BLOCK] rows.
+ * Returns bits of those that are absent, which are 0. */
+uint64_t pe_tile_load_keys(pe_tile *tile, int variant, float *out);
+uint64_t pe_tile_load_values(pe_tile *tile, float *out);
+
+/* Scales of a vector that is streamed as int8; 0: it is not. */
+int64_t pe_stream_groups(const pe_tensor *x);
+
+/* Streaming: s = q times the block's keys; later out += weights times its values. */
+void pe_tile_stream_keys(pe_tile *tile);
+void pe_tile_stream_values(pe_tile *tile);
 
 /* Asks for a byte of every page of memory that keys [begin, end) and their values lie
  * on, since where a page lies takes longer to find out than what is on it to read. */

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/tensor.h"
 #include "bias/real.h"
+#include "kernels/vectors.h"
 
 #include <string.h>
 
@@ -113,7 +114,7 @@ static void add_row(const gradient *g, int64_t b, int64_t t, int64_t h, double *
         const int64_t rest = g->dscores->dim - j0;
         const int64_t n = rest < PE_BIAS_CHUNK ? rest : PE_BIAS_CHUNK;
         pe_scores_keys(g->k_at, b, j0, n, k);
-        pe_vector_load(g->dscores, element, j0, n, ds);
+        pe_kernels_load(pe_kernels_get(bias->env.isa), g->dscores, element, j0, n, ds);
         pe_bias_row_gradient(bias, head, q, k, ds, n, sums);
     }
 }

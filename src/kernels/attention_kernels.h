@@ -95,13 +95,13 @@ typedef struct pe_attention_kernels {
     void (*alibi_settle)(pe_alibi_owed *owed);
 
     /* s[rows][PE_KEY_BLOCK] = q[rows][q_row] . key j for the keys [0, n), by dtype PE_F32,
-     * PE_F16, PE_BF16 (index dtype - 1).  num_ahead rows of the same size, less than n or
+     * PE_F16, PE_BF16, PE_I8 (index dtype - 1; int8 as whole numbers, without scales).  num_ahead rows of the same size, less than n or
      * as many, are asked for on the way: what the next call will read. */
-    void (*dots[3])(int64_t rows, const float *q, int64_t q_row, const pe_rows *keys,
+    void (*dots[4])(int64_t rows, const float *q, int64_t q_row, const pe_rows *keys,
                     int64_t n, int64_t dim, float *s, const pe_rows *ahead,
                     int64_t num_ahead);
     /* out[rows][out_row] += s[rows][PE_KEY_BLOCK] values, likewise. */
-    void (*sums[3])(int64_t rows, const float *s, const pe_rows *values, int64_t n,
+    void (*sums[4])(int64_t rows, const float *s, const pe_rows *values, int64_t n,
                     int64_t dim, float *out, int64_t out_row, const pe_rows *ahead,
                     int64_t num_ahead);
     /* Asks for the byte at the start of each of count rows. */

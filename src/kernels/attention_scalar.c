@@ -124,6 +124,11 @@ static inline vf vf_load_bf16(const uint16_t *p)
     return pe_bf16_to_f32(*p);
 }
 
+static inline vf vf_load_i8(const int8_t *p)
+{
+    return (float)*p;
+}
+
 #include "kernels/attention.inc"
 
 const pe_attention_kernels pe_attention_kernels_scalar =

@@ -17,6 +17,8 @@ enum { UNROLL = 4 };
 #  define ISA_NAME "avx512"
 #  include "kernels/table.inc"
 
+#  include "kernels/int8.inc"
+
 #  include "kernels/instances.inc"
 
 #  include "kernels/vec_end.h"

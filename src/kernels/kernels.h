@@ -109,6 +109,18 @@ typedef struct pe_kernels {
     void (*load[PE_K_DTYPES])(const void *x, float *out, int64_t count);
     void (*store[PE_K_DTYPES])(const float *x, void *out, int64_t count);
 
+    /* The same for int8 in whole groups of group elements, each times a scale of its own:
+     * count, a multiple of group, or num_groups that lie side by side in x, and out_step
+     * and scale_step apart in out.  Bits are those of base/int8.h. */
+    void (*load_i8)(const int8_t *x, const float *scales, int64_t group, float *out,
+                    int64_t count);
+    void (*store_i8)(const float *x, int64_t group, int64_t num_groups, int8_t *out,
+                     int64_t out_step, float *scales, int64_t scale_step);
+
+    /* *square = |a - b|^2, *length = |a|^2: sums of n doubles in any order. */
+    void (*distance)(const float *a, const float *b, int64_t n, double *square,
+                     double *length);
+
     /* By the types of x and y: rows of floats, and of x's type. */
     pe_sum_fn *sum[PE_K_DTYPES][PE_K_DTYPES], *sum_own[PE_K_DTYPES][PE_K_DTYPES];
 

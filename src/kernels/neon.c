@@ -15,6 +15,8 @@ enum { UNROLL = 4 };
 #  define ISA_NAME "neon"
 #  include "kernels/table.inc"
 
+#  include "kernels/int8.inc"
+
 #  include "kernels/instances.inc"
 
 #endif

@@ -3,6 +3,7 @@
  * scalar.c - the reference kernels: plain C, one element at a time
  *
  * The rotations are the vector sources over vectors of one lane. */
+#include "base/int8.h"
 #include "kernels/kernels.h"
 #include "kernels/sincos.h"
 #include "kernels/vec_pairs.h"
@@ -218,6 +219,33 @@ static void table_row_each(const pe_table_source *source, const int64_t *positio
         if (pe_sincos_f32(hi, lo, source->factor, distance, cos_out + i, sin_out + i))
             source->redo(source->ctx, 0, i);
     }
+}
+
+static void load_i8(const int8_t *x, const float *scales, int64_t group, float *out,
+                    int64_t count)
+{
+    pe_i8_load(x, scales, group, out, count);
+}
+
+static void store_i8(const float *x, int64_t group, int64_t num_groups, int8_t *out,
+                     int64_t out_step, float *scales, int64_t scale_step)
+{
+    for (int64_t g = 0; g < num_groups; g++)
+        pe_i8_store(x + g * group, group, out + g * out_step, scales + g * scale_step,
+                    group);
+}
+
+static void distance(const float *a, const float *b, int64_t n, double *square,
+                     double *length)
+{
+    double d = 0, s = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double off = (double)a[i] - (double)b[i];
+        d += off * off;
+        s += (double)a[i] * (double)a[i];
+    }
+    *square = d;
+    *length = s;
 }
 
 #define ISA      scalar

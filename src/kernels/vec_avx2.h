@@ -159,6 +159,65 @@ static inline void vf_store_part_bf16(uint16_t *p, vf v, int64_t count)
     store_part_16(p, vf_to_bf16(v), count);
 }
 
+/* int8; stores round to nearest even and take nothing beyond 127. */
+static inline vf vf_from_i8(__m128i b)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(b));
+}
+static inline __m128i vf_to_i8(vf v)
+{
+    const __m256i whole = _mm256_cvtps_epi32(v);
+    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(whole),
+                                          _mm256_extracti128_si256(whole, 1));
+    return _mm_packs_epi16(words, words);
+}
+static inline vf vf_load_i8(const int8_t *p)
+{
+    return vf_from_i8(_mm_loadl_epi64((const __m128i *)p));
+}
+static inline void vf_store_i8(int8_t *p, vf v)
+{
+    _mm_storel_epi64((__m128i *)p, vf_to_i8(v));
+}
+/* The lanes of four. */
+static inline void vf_store4_i8(int8_t *p, vf a, vf b, vf c, vf d)
+{
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i ab = _mm256_packs_epi32(_mm256_cvtps_epi32(a), _mm256_cvtps_epi32(b));
+    const __m256i cd = _mm256_packs_epi32(_mm256_cvtps_epi32(c), _mm256_cvtps_epi32(d));
+    _mm256_storeu_si256((__m256i *)p,
+                        _mm256_permutevar8x32_epi32(_mm256_packs_epi16(ab, cd), order));
+}
+static inline vf vf_load_part_i8(const int8_t *p, int64_t count)
+{
+    int8_t lanes[VLEN] = {0};
+    memcpy(lanes, p, (size_t)(count < VLEN ? count : VLEN));
+    return vf_load_i8(lanes);
+}
+static inline void vf_store_part_i8(int8_t *p, vf v, int64_t count)
+{
+    int8_t lanes[VLEN];
+    vf_store_i8(lanes, v);
+    memcpy(p, lanes, (size_t)(count < VLEN ? count : VLEN));
+}
+
+/* The larger magnitude, lane by lane, as integers: a NaN is above all. */
+static inline vf vf_max_magnitude(vf top, vf v)
+{
+    const __m256i magnitude =
+        _mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(INT32_MAX));
+    return _mm256_castsi256_ps(_mm256_max_epu32(_mm256_castps_si256(top), magnitude));
+}
+static inline float vf_top_magnitude(vf top)
+{
+    const __m256i bits = _mm256_castps_si256(top);
+    __m128i half =
+        _mm_max_epu32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
+    half = _mm_max_epu32(half, _mm_shuffle_epi32(half, 0x4e));
+    half = _mm_max_epu32(half, _mm_shuffle_epi32(half, 0xb1));
+    return _mm_cvtss_f32(_mm_castsi128_ps(half));
+}
+
 /* Of 16 registers; see rotate.inc and vec_avx512.h. */
 #define VF_GROUP 2
 #define VF_WHOLE 4
@@ -247,6 +306,10 @@ static inline vd vd_fma(vd a, vd b, vd c)
 static inline vd vd_fnma(vd a, vd b, vd c)
 {
     return _mm256_fnmadd_pd(a, b, c);
+}
+static inline vd vd_load_f32(const float *p)
+{
+    return _mm256_cvtps_pd(_mm_loadu_ps(p));
 }
 static inline void vd_store_f32(float *p, vd v)
 {

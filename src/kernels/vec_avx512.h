@@ -154,6 +154,56 @@ static inline void vf_store_part_bf16(uint16_t *p, vf v, int64_t count)
     store_part_16(p, vf_to_bf16(v), count);
 }
 
+/* int8; stores round to nearest even and take nothing beyond 127. */
+static inline vf vf_from_i8(__m128i b)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(b));
+}
+static inline __m128i vf_to_i8(vf v)
+{
+    return _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(v));
+}
+static inline vf vf_load_i8(const int8_t *p)
+{
+    return vf_from_i8(_mm_loadu_si128((const __m128i *)p));
+}
+static inline void vf_store_i8(int8_t *p, vf v)
+{
+    _mm_storeu_si128((__m128i *)p, vf_to_i8(v));
+}
+/* The lanes of four. */
+static inline void vf_store4_i8(int8_t *p, vf a, vf b, vf c, vf d)
+{
+    const __m512i order =
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i ab = _mm512_packs_epi32(_mm512_cvtps_epi32(a), _mm512_cvtps_epi32(b));
+    const __m512i cd = _mm512_packs_epi32(_mm512_cvtps_epi32(c), _mm512_cvtps_epi32(d));
+    _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, _mm512_packs_epi16(ab, cd)));
+}
+static inline vf vf_load_part_i8(const int8_t *p, int64_t count)
+{
+    return count >= VLEN ? vf_load_i8(p)
+                         : vf_from_i8(_mm_maskz_loadu_epi8(first_lanes(count), p));
+}
+static inline void vf_store_part_i8(int8_t *p, vf v, int64_t count)
+{
+    if (count >= VLEN)
+        vf_store_i8(p, v);
+    else
+        _mm_mask_storeu_epi8(p, first_lanes(count), vf_to_i8(v));
+}
+
+/* The larger magnitude, lane by lane, as integers: a NaN is above all. */
+static inline vf vf_max_magnitude(vf top, vf v)
+{
+    return _mm512_castsi512_ps(_mm512_max_epu32(_mm512_castps_si512(top),
+                                                _mm512_castps_si512(_mm512_abs_ps(v))));
+}
+static inline float vf_top_magnitude(vf top)
+{
+    return pe_f32_from_bits(_mm512_reduce_max_epu32(_mm512_castps_si512(top)));
+}
+
 /* What 32 registers hold in rotate.inc: vectors of a row's cosines, and of its sines,
  * across heads; vectors of first elements, and of second ones, loaded before a store,
  * beside such a row and without one. */
@@ -216,6 +266,10 @@ static inline vd vd_fma(vd a, vd b, vd c)
 static inline vd vd_fnma(vd a, vd b, vd c)
 {
     return _mm512_fnmadd_pd(a, b, c);
+}
+static inline vd vd_load_f32(const float *p)
+{
+    return _mm512_cvtps_pd(_mm256_loadu_ps(p));
 }
 static inline void vd_store_f32(float *p, vd v)
 {

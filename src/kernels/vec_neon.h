@@ -135,6 +135,49 @@ static inline void vf_store_part_bf16(uint16_t *p, vf v, int64_t count)
     store_part_16(p, vf_to_bf16(v), count);
 }
 
+/* int8; stores round to nearest even and take nothing beyond 127. */
+static inline vf vf_load_part_i8(const int8_t *p, int64_t count)
+{
+    int8_t lanes[8] = {0};
+    memcpy(lanes, p, (size_t)(count < VLEN ? count : VLEN));
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vld1_s8(lanes)))));
+}
+static inline void vf_store_part_i8(int8_t *p, vf v, int64_t count)
+{
+    int8_t lanes[8];
+    const int16x4_t words = vqmovn_s32(vcvtnq_s32_f32(v));
+    vst1_s8(lanes, vqmovn_s16(vcombine_s16(words, words)));
+    memcpy(p, lanes, (size_t)(count < VLEN ? count : VLEN));
+}
+static inline vf vf_load_i8(const int8_t *p)
+{
+    return vf_load_part_i8(p, VLEN);
+}
+static inline void vf_store_i8(int8_t *p, vf v)
+{
+    vf_store_part_i8(p, v, VLEN);
+}
+/* The lanes of four. */
+static inline void vf_store4_i8(int8_t *p, vf a, vf b, vf c, vf d)
+{
+    const int16x8_t ab =
+        vcombine_s16(vqmovn_s32(vcvtnq_s32_f32(a)), vqmovn_s32(vcvtnq_s32_f32(b)));
+    const int16x8_t cd =
+        vcombine_s16(vqmovn_s32(vcvtnq_s32_f32(c)), vqmovn_s32(vcvtnq_s32_f32(d)));
+    vst1q_s8(p, vcombine_s8(vqmovn_s16(ab), vqmovn_s16(cd)));
+}
+
+/* The larger magnitude, lane by lane, as integers: a NaN is above all. */
+static inline vf vf_max_magnitude(vf top, vf v)
+{
+    return vreinterpretq_f32_u32(
+        vmaxq_u32(vreinterpretq_u32_f32(top), vreinterpretq_u32_f32(vabsq_f32(v))));
+}
+static inline float vf_top_magnitude(vf top)
+{
+    return pe_f32_from_bits(vmaxvq_u32(vreinterpretq_u32_f32(top)));
+}
+
 /* Holds a value in a register: see rotate.inc. */
 #define VF_KEEP(v) __asm__("" : "+w"(v))
 
@@ -228,6 +271,10 @@ static inline vt vt_note(vt ties, vd c, vd s, int margin)
 static inline int vt_any(vt ties)
 {
     return vminvq_u32(ties) == 0;
+}
+static inline vd vd_load_f32(const float *p)
+{
+    return vcvt_f64_f32(vld1_f32(p));
 }
 static inline void vd_store_f32(float *p, vd v)
 {

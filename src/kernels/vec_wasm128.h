@@ -124,6 +124,53 @@ static inline void vf_store_part_bf16(uint16_t *p, vf v, int64_t count)
     memcpy(p, lanes, (size_t)(count < VLEN ? count : VLEN) * sizeof *p);
 }
 
+/* int8; stores round to nearest even and take nothing beyond 127. */
+static inline vf vf_load_i8(const int8_t *p)
+{
+    const v128_t bytes = wasm_v128_load32_zero(p);
+    return wasm_f32x4_convert_i32x4(
+        wasm_i32x4_extend_low_i16x8(wasm_i16x8_extend_low_i8x16(bytes)));
+}
+static inline v128_t vf_to_words(vf a, vf b)
+{
+    return wasm_i16x8_narrow_i32x4(wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(a)),
+                                   wasm_i32x4_trunc_sat_f32x4(wasm_f32x4_nearest(b)));
+}
+static inline void vf_store_i8(int8_t *p, vf v)
+{
+    const v128_t words = vf_to_words(v, v);
+    wasm_v128_store32_lane(p, wasm_i8x16_narrow_i16x8(words, words), 0);
+}
+/* The lanes of four. */
+static inline void vf_store4_i8(int8_t *p, vf a, vf b, vf c, vf d)
+{
+    wasm_v128_store(p, wasm_i8x16_narrow_i16x8(vf_to_words(a, b), vf_to_words(c, d)));
+}
+static inline vf vf_load_part_i8(const int8_t *p, int64_t count)
+{
+    int8_t lanes[VLEN] = {0};
+    memcpy(lanes, p, (size_t)(count < VLEN ? count : VLEN));
+    return vf_load_i8(lanes);
+}
+static inline void vf_store_part_i8(int8_t *p, vf v, int64_t count)
+{
+    int8_t lanes[VLEN];
+    vf_store_i8(lanes, v);
+    memcpy(p, lanes, (size_t)(count < VLEN ? count : VLEN));
+}
+
+/* The larger magnitude, lane by lane, as integers: a NaN is above all. */
+static inline vf vf_max_magnitude(vf top, vf v)
+{
+    return wasm_u32x4_max(top, wasm_v128_and(v, wasm_i32x4_splat(0x7fffffff)));
+}
+static inline float vf_top_magnitude(vf top)
+{
+    const v128_t half = wasm_u32x4_max(top, wasm_i32x4_shuffle(top, top, 2, 3, 0, 1));
+    return wasm_f32x4_extract_lane(
+        wasm_u32x4_max(half, wasm_i32x4_shuffle(half, half, 1, 0, 3, 2)), 0);
+}
+
 #define VF_KEEP(v) ((void)(v))
 
 /* Of perhaps 16 registers; see rotate.inc and vec_avx512.h. */
@@ -212,6 +259,10 @@ static inline vt vt_note(vt ties, vd c, vd s, int margin)
 static inline int vt_any(vt ties)
 {
     return !wasm_i32x4_all_true(ties);
+}
+static inline vd vd_load_f32(const float *p)
+{
+    return wasm_f64x2_promote_low_f32x4(wasm_v128_load64_zero(p));
 }
 static inline void vd_store_f32(float *p, vd v)
 {

@@ -8,13 +8,14 @@
 
 #include "base/dtype.h"
 #include "base/error.h"
+#include "kernels/vectors.h"
 #include "rope/pairs.h"
 
 #include <string.h>
 
 /* Copies elements [begin, end) of a vector outside the window. */
-static void copy_rest(const pe_tensor *x, int64_t ex, const pe_tensor *y, int64_t ey,
-                      int64_t begin, int64_t end)
+static void copy_rest(const pe_kernels *kernels, const pe_tensor *x, int64_t ex,
+                      const pe_tensor *y, int64_t ey, int64_t begin, int64_t end)
 {
     float buffer[PE_MAX_VECTOR_DIM];
     if (begin >= end)
@@ -23,8 +24,8 @@ static void copy_rest(const pe_tensor *x, int64_t ex, const pe_tensor *y, int64_
         pe_vector_copy(x, ex + begin, y, ey + begin, end - begin);
         return;
     }
-    pe_vector_load(x, ex, begin, end - begin, buffer);
-    pe_vector_store(y, ey, begin, end - begin, buffer);
+    pe_kernels_load(kernels, x, ex, begin, end - begin, buffer);
+    pe_kernels_store(kernels, y, ey, begin, end - begin, buffer);
 }
 
 static int stands_alone(const pe_tensor *x)
@@ -42,6 +43,9 @@ pe_rotor pe_rotor_of(const pe_window *window, const pe_tensor *x, const pe_tenso
         .kernel = stands_alone(x) && stands_alone(y)
                       ? pe_rotate_kernel(window, x->dtype, y->dtype)
                       : NULL,
+        .into_floats = stands_alone(x) && !stands_alone(y)
+                           ? pe_rotate_kernel(window, x->dtype, PE_F32)
+                           : NULL,
     };
 }
 
@@ -64,8 +68,8 @@ static void rotate_plain(const pe_rotor *r, const pe_turn *turn, int64_t ex, int
         return;
     for (int64_t h = 0; h < x->num_heads; h++) {
         const int64_t hx = ex + h * x->head_stride, hy = ey + h * y->head_stride;
-        copy_rest(x, hx, y, hy, 0, w->start);
-        copy_rest(x, hx, y, hy, w->start + 2 * w->num_pairs, x->dim);
+        copy_rest(w->kernels, x, hx, y, hy, 0, w->start);
+        copy_rest(w->kernels, x, hx, y, hy, w->start + 2 * w->num_pairs, x->dim);
     }
 }
 
@@ -104,15 +108,65 @@ static void rotate_grouped(const pe_rotor *r, const pe_turn *turn, int64_t ex,
         begin = 0;
         end = x->dim;
     }
-    pe_vector_load(x, ex, begin, end - begin, in);
+    pe_kernels_load(w->kernels, x, ex, begin, end - begin, in);
     if (gx != 1 || gy != 1)
         memcpy(out, in, (size_t)(end - begin) * sizeof *out);
     turn_floats(w, turn, in + (w->start - begin), out + (w->start - begin));
     if (!r->in_place) {
-        copy_rest(x, ex, y, ey, 0, begin);
-        copy_rest(x, ex, y, ey, end, x->dim);
+        copy_rest(w->kernels, x, ex, y, ey, 0, begin);
+        copy_rest(w->kernels, x, ex, y, ey, end, x->dim);
     }
-    pe_vector_store(y, ey, begin, end - begin, out);
+    pe_kernels_store(w->kernels, y, ey, begin, end - begin, out);
+}
+
+/* The vectors of the token after that at ex: heads [h, h + count). */
+static void ask_for_next(const pe_tensor *x, int64_t ex, int64_t h, int64_t count)
+{
+    const int64_t size = pe_dtype_size(x->dtype);
+    if (x->page_table != NULL)
+        return;
+    for (int64_t i = h; i < h + count; i++)
+        pe_ask_for((uintptr_t)x->data + (uintptr_t)((ex + x->seq_stride +
+                                                     (i > 0 ? i * x->head_stride : 0)) *
+                                                    size),
+                   x->dim * size);
+}
+
+/* From elements that stand alone: as many heads as there is room for are turned into
+ * floats and stored from there, while they are in the cache.  Meanwhile memory would
+ * rest: it is asked for the next token, little by little. */
+static void rotate_into_groups(const pe_rotor *r, const pe_turn *turn, int64_t ex,
+                               int64_t ey)
+{
+    enum { FEW = 4 };
+    const pe_window *w = r->window;
+    const pe_tensor *x = r->x, *y = r->y;
+    const int64_t dim = x->dim, end = w->start + 2 * w->num_pairs;
+    const int64_t room = PE_MAX_VECTOR_DIM / dim,
+                  x_stride = x->num_heads > 1 ? x->head_stride : 0,
+                  y_stride = x->num_heads > 1 ? y->head_stride : 0;
+    float out[PE_MAX_VECTOR_DIM];
+    for (int64_t h = 0; h < x->num_heads; h += room) {
+        const int64_t rest = x->num_heads - h, heads = rest < room ? rest : room;
+        const int64_t first = ex + h * x_stride;
+        const unsigned char *from = (const unsigned char *)x->data +
+                                    (first + w->start) * pe_dtype_size(x->dtype);
+        r->into_floats(from, x_stride, out + w->start, dim, heads, turn->cos, turn->sin,
+                       w->num_pairs);
+        for (int64_t i = 0; i < heads && end - w->start < dim; i++) {
+            float *row = out + i * dim;
+            pe_kernels_load(w->kernels, x, first + i * x_stride, 0, w->start, row);
+            pe_kernels_load(w->kernels, x, first + i * x_stride, end, dim - end,
+                            row + end);
+        }
+        for (int64_t i = 0; i < heads; i += FEW) {
+            const int64_t few = heads - i < FEW ? heads - i : FEW;
+            if (x->seq_len > 1)
+                ask_for_next(x, ex, h + i, few);
+            pe_kernels_store_heads(w->kernels, y, ey + (h + i) * y_stride, few,
+                                   out + i * dim);
+        }
+    }
 }
 
 void pe_rotate_head(const pe_rotor *r, const pe_turn *turn, int64_t b, int64_t t,
@@ -126,9 +180,13 @@ void pe_rotate_head(const pe_rotor *r, const pe_turn *turn, int64_t b, int64_t t
 void pe_rotate_token(const pe_rotor *r, const pe_turn *turn, int64_t b, int64_t t)
 {
     int64_t ex, ey;
-    if (turn->cos1 == NULL && r->kernel != NULL) {
-        if (pe_tensor_at(r->x, b, t, 0, &ex) && pe_tensor_at(r->y, b, t, 0, &ey))
+    if (turn->cos1 == NULL && (r->kernel != NULL || r->into_floats != NULL)) {
+        if (!pe_tensor_at(r->x, b, t, 0, &ex) || !pe_tensor_at(r->y, b, t, 0, &ey))
+            return;
+        if (r->kernel != NULL)
             rotate_plain(r, turn, ex, ey);
+        else
+            rotate_into_groups(r, turn, ex, ey);
         return;
     }
     for (int64_t h = 0; h < r->x->num_heads; h++)

@@ -28,7 +28,8 @@ typedef struct {
     const pe_window *window;
     const pe_tensor *x, *y;
     int in_place;
-    pe_rotate_fn *kernel; /* NULL: elements share scales or blocks */
+    pe_rotate_fn *kernel;      /* NULL: elements share scales or blocks */
+    pe_rotate_fn *into_floats; /* where those of y alone do, else NULL */
 } pe_rotor;
 
 /* The kernel of two types whose elements stand alone. */

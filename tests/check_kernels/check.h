@@ -40,6 +40,7 @@ extern const size_t dtype_sizes[PE_K_DTYPES];
 /* Each returns how many calls it made. */
 int64_t check_rotate(const pe_kernels *kernels, test_rng *r);
 int64_t check_convert(const pe_kernels *kernels, test_rng *r);
+int64_t check_int8(const pe_kernels *kernels, test_rng *r);
 int64_t check_table(const pe_kernels *kernels, test_rng *r);
 int64_t check_sum(const pe_kernels *kernels, test_rng *r);
 

@@ -120,6 +120,7 @@ static int check(pe_isa isa)
         int64_t (*run)(const pe_kernels *kernels, test_rng *r);
     } checks[] = {{"rotate", check_rotate},
                   {"convert", check_convert},
+                  {"int8", check_int8},
                   {"table", check_table},
                   {"sum", check_sum}};
     const pe_kernels *kernels = pe_kernels_get(isa);
