@@ -80,7 +80,7 @@ static void attend(pe_isa isa, const pe_tensor *k, const pe_tensor *v, int64_t q
         .struct_size = sizeof args, .q = &q, .k = k, .v = v, .out = &o};
     pe_attention *plan;
     pe_error error;
-    size_t size;
+    size_t size = 0;
     if (pe_attention_create(&plan, &spec, &env, &error) != PE_OK ||
         pe_attention_workspace(plan, &args, &size, NULL, &error) != PE_OK)
         fail_msg("%s", error.message);

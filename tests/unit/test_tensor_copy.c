@@ -37,9 +37,8 @@ static void compare(const test_box *x, const test_box *y, int64_t b, int64_t t,
     for (int64_t i = 0; i < x->t.dim; i++) {
         const double want = test_box_get(x, b, t, h, i);
         const double got = test_box_get(y, b, t, h, i);
-        double allowed = 0; /* the same dtype, or a wider one */
-        if (y->t.dtype ==
-            PE_I8) /* middles, too: up to 127 steps, rounded three times */
+        double allowed = 0;      /* the same dtype, or a wider one */
+        if (y->t.dtype == PE_I8) /* middles, too: 127 steps, rounded three times */
             allowed = test_box_scale(y, b, t, h, i) * (0.5 + 127 * 3 * 0x1p-24);
         else if (y->t.dtype == PE_CODED)
             allowed = top / 32767 * (0.5 + 0x1p-8);
