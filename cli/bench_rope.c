@@ -186,24 +186,27 @@ typedef struct shape_case {
     const char *name;
     int64_t head_dim;
     pe_pairs pairs;
-    int is_mrope;
+    int is_mrope, is_back;
 } shape_case;
 
 static const shape_case shapes[] = {
-    {"head_dim-64", 64, {.pairing = PE_HALF_SPLIT}, 0},
-    {"head_dim-80", 80, {.pairing = PE_HALF_SPLIT}, 0},
-    {"head_dim-96", 96, {.pairing = PE_HALF_SPLIT}, 0},
-    {"head_dim-256", 256, {.pairing = PE_HALF_SPLIT}, 0},
-    {"first-64-of-128", 128, {.pairing = PE_HALF_SPLIT, .rotary_dim = 64}, 0},
+    {"head_dim-64", 64, {.pairing = PE_HALF_SPLIT}, 0, 0},
+    {"head_dim-80", 80, {.pairing = PE_HALF_SPLIT}, 0, 0},
+    {"head_dim-96", 96, {.pairing = PE_HALF_SPLIT}, 0, 0},
+    {"head_dim-256", 256, {.pairing = PE_HALF_SPLIT}, 0, 0},
+    {"first-64-of-128", 128, {.pairing = PE_HALF_SPLIT, .rotary_dim = 64}, 0, 0},
     {"last-64-of-192",
      192,
      {.pairing = PE_HALF_SPLIT, .rotary_dim = 64, .rotary_start = 128},
+     0,
      0},
     {"inter-to-half",
      128,
      {.pairing = PE_INTERLEAVED, .out_pairing = PE_HALF_SPLIT},
+     0,
      0},
-    {"mrope", 128, {.pairing = PE_HALF_SPLIT}, 1}};
+    {"mrope", 128, {.pairing = PE_HALF_SPLIT}, 1, 0},
+    {"transpose", 128, {.pairing = PE_HALF_SPLIT}, 0, 1}};
 
 /* Beside head_dim 128, half-split, over the same memory and as many bytes. */
 static void measure_shape(bench *b, int dtype, const shape_case *c, int64_t tokens)
@@ -222,9 +225,10 @@ static void measure_shape(bench *b, int dtype, const shape_case *c, int64_t toke
     bench_work_open(b, &plain, &reference, NULL);
     bench_work_open(b, &w, &s, plain.data);
     const double bytes = bench_work_bytes(&w), full = bench_work_bytes(&plain);
-    const bench_side sides[] = {{NULL, bench_work_rotate, &w},
-                                {"limit", bench_work_scale, &plain},
-                                {"head_dim-128", bench_work_rotate, &plain}};
+    const bench_side sides[] = {
+        {NULL, c->is_back ? bench_work_back : bench_work_rotate, &w},
+        {"limit", bench_work_scale, &plain},
+        {"head_dim-128", bench_work_rotate, &plain}};
     (void)bench_measure(b, id, bytes, bench_work_flops(&w), bytes / 2, full, sides, 3);
     const double ratio = bench_ratio(b, id, "head_dim-128");
     (void)snprintf(goal, sizeof goal, "%s per byte", id);

@@ -93,6 +93,64 @@ static void measure_store(bench *b, pe_dtype dtype, int64_t tokens)
     free(scales);
 }
 
+/* ------------------------------------------------------------ to other memory --- */
+
+typedef struct apart {
+    const bench_work *work;
+    pe_tensor q, k;
+} apart;
+
+static void rotate_apart(void *ctx)
+{
+    const apart *a = ctx;
+    const bench_work *w = a->work;
+    (void)pe_rope_apply_qk(w->rope, &w->at, &w->q, &a->q, &w->k, &a->k, NULL);
+}
+
+/* The same bytes, unturned. */
+static void copy_apart(void *ctx)
+{
+    const apart *a = ctx;
+    const size_t size = a->work->q.dtype == PE_F32 ? 4 : 2;
+    memcpy(a->q.data, a->work->q.data, (size_t)a->work->count * size);
+}
+
+/* q and k to other memory, of the same layout or (heads, tokens, 128). */
+static void measure_apart(bench *b, const char *layout, int by_heads, int dtype,
+                          int64_t tokens)
+{
+    char id[64];
+    bench_work w;
+    (void)snprintf(id, sizeof id, "store.%s.%s.%lld", layout, bench_dtype_names[dtype],
+                   (long long)tokens);
+    if (!bench_wants(b, id))
+        return;
+    const bench_shape s = {.dtype = dtype,
+                           .tokens = tokens,
+                           .head_dim = 128,
+                           .pairs = {.pairing = PE_HALF_SPLIT},
+                           .isa = b->isa};
+    bench_work_open(b, &w, &s, NULL);
+    unsigned char *out = bench_alloc(b, bench_dtypes[dtype], w.count);
+    if (out != NULL) {
+        apart a = {&w, w.q, w.k};
+        a.q.data = out;
+        a.k.data = out + ((unsigned char *)w.k.data - (unsigned char *)w.q.data);
+        if (by_heads) {
+            pe_tensor_bhsd(&a.q, w.q.dtype, a.q.data, 1, BENCH_Q_HEADS, tokens, 128);
+            pe_tensor_bhsd(&a.k, w.k.dtype, a.k.data, 1, BENCH_K_HEADS, tokens, 128);
+        }
+        const bench_side sides[] = {{NULL, rotate_apart, &a},
+                                    {"limit", bench_work_scale, &w},
+                                    {"memcpy", copy_apart, &a},
+                                    {"in-place", bench_work_rotate, &w}};
+        const double bytes = bench_work_bytes(&w);
+        (void)bench_measure(b, id, bytes, bench_work_flops(&w), bytes, bytes, sides, 4);
+    }
+    free(out);
+    bench_work_close(&w);
+}
+
 /* ------------------------------------------------ one instruction set, another --- */
 
 static void measure_isa(bench *b, int dtype, int64_t tokens)
@@ -198,6 +256,11 @@ void bench_uses(bench *b)
         for (size_t i = 0; i < CLI_COUNT(cache_lengths); i++)
             measure_store(b, small ? PE_I8 : PE_F16, cache_lengths[i]);
     bench_goal_at_least(b, "store.f32-to-f16.32768", "separate", 1.8);
+    for (int dtype = 0; dtype < BENCH_DTYPES; dtype++)
+        for (size_t i = 0; i < CLI_COUNT(lengths); i++)
+            measure_apart(b, "apart", 0, dtype, lengths[i]);
+    for (size_t i = 0; i < CLI_COUNT(lengths); i++)
+        measure_apart(b, "to-heads", 1, 0, lengths[i]);
     for (int dtype = 0; dtype < BENCH_DTYPES; dtype++)
         for (size_t i = 0; i < CLI_COUNT(lengths); i++)
             measure_isa(b, dtype, lengths[i]);

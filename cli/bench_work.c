@@ -103,6 +103,13 @@ void bench_work_rotate(void *work)
     (void)pe_rope_apply_qk(w->rope, &w->at, &w->q, &w->q, &w->k, &w->k, NULL);
 }
 
+void bench_work_back(void *work)
+{
+    const bench_work *w = work;
+    (void)pe_rope_transpose(w->rope, &w->at, &w->q, &w->q, NULL);
+    (void)pe_rope_transpose(w->rope, &w->at, &w->k, &w->k, NULL);
+}
+
 void bench_work_scale(void *work)
 {
     const bench_work *w = work;

@@ -40,6 +40,7 @@ double bench_work_flops(const bench_work *work);
 
 /* Sides; ctx is a bench_work. */
 void bench_work_rotate(void *work);
+void bench_work_back(void *work);    /* the transpose of that */
 void bench_work_scale(void *work);   /* limit: the same bytes as floats */
 void bench_work_convert(void *work); /* limit of a 16-bit dtype */
 

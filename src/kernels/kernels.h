@@ -105,6 +105,12 @@ typedef struct pe_kernels {
 
     pe_rotate_fn *rotate[PE_K_DTYPES][PE_K_DTYPES][PE_K_PAIRINGS][PE_K_PAIRINGS];
 
+    /* Copies bytes, a multiple of 64, between places aligned to 64, past the caches, and
+     * fetches as many from ahead on, which may be anywhere.  After stream_end, what this
+     * thread writes is not seen before what it streamed.  NULL: no such stores. */
+    void (*stream)(const void *x, void *y, int64_t bytes, const void *ahead);
+    void (*stream_end)(void);
+
     /* count elements to and from float; stores round to nearest even. */
     void (*load[PE_K_DTYPES])(const void *x, float *out, int64_t count);
     void (*store[PE_K_DTYPES])(const float *x, void *out, int64_t count);

@@ -214,6 +214,17 @@ static inline float vf_top_magnitude(vf top)
 /* Holds a value in a register: see rotate.inc. */
 #define VF_KEEP(v) __asm__("" : "+v"(v))
 
+/* 64 bytes to a line, past the caches. */
+#define VF_STREAMS
+static inline void stream_line(const void *x, void *y)
+{
+    _mm512_stream_si512((__m512i *)y, _mm512_load_si512(x));
+}
+static inline void stream_fence(void)
+{
+    _mm_sfence();
+}
+
 /* b0 a0 b1 a1 ...; a vocabulary without it keeps to vf_unzip. */
 #define vf_swap_pairs(v) _mm512_permute_ps(v, 0xb1)
 

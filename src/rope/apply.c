@@ -5,6 +5,7 @@
  * One job walks the tokens, makes a row for each, and turns every head of one or two
  * tensors by it. */
 #include "base/at.h"
+#include "base/dtype.h"
 #include "base/error.h"
 #include "rope/plan.h"
 #include "rope/rotate.h"
@@ -88,14 +89,10 @@ static void rotate_each(const rotation *r, int64_t begin, int64_t end)
     }
 }
 
-static void rotate_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
+/* Tokens [begin, end) of all batch rows. */
+static void rotate_all(const rotation *r, int64_t begin, int64_t end)
 {
-    const rotation *r = arg;
     const int64_t seq_len = r->rotors[0].x->seq_len;
-    const pe_tensor *outputs[2] = {r->rotors[0].y, r->rotors[r->num_rotors - 1].y};
-    (void)worker;
-    begin = pe_tensor_cut(outputs, r->num_rotors, begin);
-    end = pe_tensor_cut(outputs, r->num_rotors, end);
     if (r->at == NULL || !pe_rope_has_runs(r->rope, r->at)) {
         rotate_each(r, begin, end);
         return;
@@ -109,6 +106,27 @@ static void rotate_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
     }
 }
 
+static void rotate_tokens(void *arg, int32_t worker, int64_t begin, int64_t end)
+{
+    const rotation *r = arg;
+    const pe_rotor *first = r->rotors, *last = r->rotors + r->num_rotors - 1;
+    const pe_tensor *outputs[2] = {first->y, last->y};
+    (void)worker;
+    begin = pe_tensor_cut(outputs, r->num_rotors, begin);
+    end = pe_tensor_cut(outputs, r->num_rotors, end);
+    rotate_all(r, begin, end);
+    if (first->streams || last->streams)
+        r->rope->kernels->stream_end();
+}
+
+static double bytes_of(const pe_rotor *r)
+{
+    return r->in_place ? 0
+                       : (double)r->y->batch * (double)r->y->seq_len *
+                             (double)(r->y->num_heads * r->y->dim) *
+                             (double)pe_dtype_size(r->y->dtype);
+}
+
 /* From x to y, and from x2 to y2 where x2 is not NULL. */
 static void run(rotation *r, const pe_tensor *x, const pe_tensor *y,
                 const pe_tensor *x2, const pe_tensor *y2)
@@ -120,6 +138,11 @@ static void run(rotation *r, const pe_tensor *x, const pe_tensor *y,
         rotors[1] = pe_rotor_of(&r->window, x2, y2);
     r->num_rotors = x2 != NULL ? 2 : 1;
     r->rotors = rotors;
+    double bytes = 0;
+    for (int k = 0; k < r->num_rotors; k++)
+        bytes += bytes_of(&rotors[k]);
+    for (int k = 0; k < r->num_rotors && bytes >= PE_STREAM_BYTES; k++)
+        pe_rotor_stream(&rotors[k]);
     if (r->rope->env.executor.run == NULL) {
         rotate_tokens(r, 0, 0, tokens);
         return;

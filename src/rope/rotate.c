@@ -51,6 +51,59 @@ pe_rotor pe_rotor_of(const pe_window *window, const pe_tensor *x, const pe_tenso
 
 /* --------------------------------------------------- elements that stand alone --- */
 
+/* A line; the longest vector; what is turned before it is streamed: less leaves reading
+ * and writing by turns too short, more lets go of the first cache. */
+enum { STREAM_LINE = 64, STREAM_ROOM = 8192, STREAM_GROUP = 4096 };
+
+void pe_rotor_stream(pe_rotor *r)
+{
+    const pe_tensor *y = r->y;
+    const int64_t size = pe_dtype_size(y->dtype);
+    const int64_t strides = y->batch_stride | y->seq_stride | y->head_stride |
+                            (y->page_table != NULL ? y->page_stride : 0);
+    r->streams =
+        r->kernel != NULL && !r->in_place && r->window->kernels->stream != NULL &&
+        2 * r->window->num_pairs == y->dim && y->dim * size <= STREAM_ROOM &&
+        ((uintptr_t)y->data | (uintptr_t)(strides | y->dim) * (uintptr_t)size) %
+                STREAM_LINE ==
+            0;
+}
+
+/* Turns some heads into room that stays in the first cache, and streams them from there
+ * while those that come next, or the next token's first, are fetched. */
+static void rotate_streaming(const pe_rotor *r, const pe_turn *turn, int64_t ex,
+                             int64_t ey)
+{
+    _Alignas(STREAM_LINE) unsigned char room[STREAM_ROOM];
+    const pe_kernels *kernels = r->window->kernels;
+    const pe_tensor *x = r->x, *y = r->y;
+    const int64_t x_size = pe_dtype_size(x->dtype), y_size = pe_dtype_size(y->dtype);
+    const int64_t bytes = y->dim * y_size;
+    const int64_t group = bytes < STREAM_GROUP ? STREAM_GROUP / bytes : 1;
+    for (int64_t h = 0; h < x->num_heads; h += group) {
+        const int64_t left = x->num_heads - h, count = left < group ? left : group;
+        const unsigned char *const from =
+            (const unsigned char *)x->data + (ex + h * x->head_stride) * x_size;
+        unsigned char *const to =
+            (unsigned char *)y->data + (ey + h * y->head_stride) * y_size;
+        /* Not a product that a stride out of use could overflow. */
+        const uintptr_t next =
+            left > group ? (uintptr_t)(group * x->head_stride)
+                         : (uintptr_t)x->seq_stride - (uintptr_t)(h * x->head_stride);
+        const uintptr_t ahead = (uintptr_t)from + next * (uintptr_t)x_size;
+        r->kernel(from, count > 1 ? x->head_stride : 0, room, y->dim, count, turn->cos,
+                  turn->sin, r->window->num_pairs);
+        if (y->head_stride == y->dim) {
+            kernels->stream(room, to, count * bytes, (const void *)ahead);
+            continue;
+        }
+        for (int64_t k = 0; k < count; k++)
+            kernels->stream(
+                room + k * bytes, to + k * y->head_stride * y_size, bytes,
+                (const void *)(ahead + (uintptr_t)(k * x->head_stride * x_size)));
+    }
+}
+
 static void rotate_plain(const pe_rotor *r, const pe_turn *turn, int64_t ex, int64_t ey)
 {
     const pe_window *w = r->window;
@@ -183,7 +236,9 @@ void pe_rotate_token(const pe_rotor *r, const pe_turn *turn, int64_t b, int64_t 
     if (turn->cos1 == NULL && (r->kernel != NULL || r->into_floats != NULL)) {
         if (!pe_tensor_at(r->x, b, t, 0, &ex) || !pe_tensor_at(r->y, b, t, 0, &ey))
             return;
-        if (r->kernel != NULL)
+        if (r->streams)
+            rotate_streaming(r, turn, ex, ey);
+        else if (r->kernel != NULL)
             rotate_plain(r, turn, ex, ey);
         else
             rotate_into_groups(r, turn, ex, ey);

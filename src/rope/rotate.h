@@ -28,6 +28,7 @@ typedef struct {
     const pe_window *window;
     const pe_tensor *x, *y;
     int in_place;
+    int streams;               /* y is written past the caches: pe_rotor_stream */
     pe_rotate_fn *kernel;      /* NULL: elements share scales or blocks */
     pe_rotate_fn *into_floats; /* where those of y alone do, else NULL */
 } pe_rotor;
@@ -41,6 +42,15 @@ static inline pe_rotate_fn *pe_rotate_kernel(const pe_window *w, pe_dtype in,
 }
 
 pe_rotor pe_rotor_of(const pe_window *window, const pe_tensor *x, const pe_tensor *y);
+
+/* From so many bytes on, a call that writes elsewhere than it reads does so past the
+ * caches: they would not hold both, and a store to a line that is not there reads it
+ * first.  docs/performance.md has the figures. */
+#define PE_STREAM_BYTES (8 << 20)
+
+/* Writes y past the caches, if its layout and the kernels let it; each worker calls the
+ * kernels' stream_end after its last token then. */
+void pe_rotor_stream(pe_rotor *rotor);
 
 /* All heads of token (b, t): y = x with the window turned, the rest copied (bytes kept
  * where the dtypes agree).  Absent pages are left alone. */

@@ -6,6 +6,8 @@
 
 #include "base/at.h"
 
+#include <string.h>
+
 pe_place pe_place_read(const pe_rope *rope, const pe_positions *at, int64_t b,
                        int64_t t)
 {
@@ -99,9 +101,11 @@ pe_row pe_rope_run(const pe_rope *rope, int64_t start, int64_t rows, pe_row_scal
 
 pe_row pe_row_negate(pe_row row, int64_t count, pe_row_buffer *buffer)
 {
-    for (int64_t i = 0; i < count; i++) {
-        buffer->cos[i] = row.cos[i];
-        buffer->sin[i] = -row.sin[i];
-    }
+    if (row.cos != buffer->cos)
+        memcpy(buffer->cos, row.cos, (size_t)count * sizeof *row.cos);
+    if (row.sin != buffer->sin)
+        memcpy(buffer->sin, row.sin, (size_t)count * sizeof *row.sin);
+    for (int64_t i = 0; i < count; i++)
+        buffer->sin[i] = -buffer->sin[i];
     return (pe_row){buffer->cos, buffer->sin};
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * convert.c - loads and stores of f16 and bf16: every pattern, every rounding boundary
+ * convert.c - loads and stores of f16 and bf16: every pattern, every rounding boundary;
+ * lines that are streamed
  *
  * Loads must give the scalar bits for all 65536 patterns, stores for the value of each
  * pattern, the middle to the next, and the floats on either side of both. */
@@ -173,6 +174,40 @@ static int64_t check_lengths(const pe_kernels *kernels, int dtype, test_rng *r)
     return calls;
 }
 
+/* Lines past the caches, against the guards and between canaries; what is fetched ahead
+ * may lie in a guard. */
+static int64_t check_stream(const pe_kernels *kernels, test_rng *r)
+{
+    enum { LINE = 64, MAX_LINES = 9 };
+    if (kernels->stream == NULL)
+        return 0;
+    strip x = strip_new(4096), y = strip_new(4096);
+    int64_t calls = 0;
+    for (int64_t lines = 0; lines <= MAX_LINES; lines++)
+        for (int place = AT_BEGIN; place < NUM_PLACES; place++) {
+            const size_t size = (size_t)lines * LINE;
+            unsigned char *from = strip_place(&x, size, (place_kind)place, 0);
+            unsigned char *to = strip_place(&y, size, (place_kind)place, LINE);
+            for (size_t i = 0; i < size; i++)
+                from[i] = (unsigned char)test_rng_next(r);
+            strip_mark(&x);
+            strip_mark(&y);
+            strip_own(&y, to, size);
+            say_case("%s stream, %lld lines, place %d", kernels->name, (long long)lines,
+                     place);
+            kernels->stream(from, to, (int64_t)size, y.begin - LINE);
+            kernels->stream_end();
+            if (!strip_kept(&x) || !strip_kept(&y))
+                fail_case("a byte outside changed");
+            if (memcmp(from, to, size) != 0)
+                fail_case("is no copy");
+            calls++;
+        }
+    strip_free(&x);
+    strip_free(&y);
+    return calls;
+}
+
 int64_t check_convert(const pe_kernels *kernels, test_rng *r)
 {
     int64_t calls = 0;
@@ -182,5 +217,5 @@ int64_t check_convert(const pe_kernels *kernels, test_rng *r)
                 check_patterns(kernels, dtype) + check_boundaries(kernels, dtype, r);
         calls += check_lengths(kernels, dtype, r);
     }
-    return calls;
+    return calls + check_stream(kernels, r);
 }
