@@ -58,7 +58,7 @@ static const cli_option options[] = {
     {.name = "quick",
      .type = CLI_FLAG,
      .offset = offsetof(bench_args, quick),
-     .help = "fewer samples, and nothing longer than 4096 tokens: under two minutes "
+     .help = "fewer samples, and prefill of at most 4096 tokens: under two minutes "
              "instead of fifteen"},
     {.name = "rows",
      .argument = "TEXT",

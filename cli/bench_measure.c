@@ -183,36 +183,40 @@ double bench_ratio(const bench *b, const char *id, const char *side)
     return 0;
 }
 
-static bench_goal *new_goal(bench *b, double goal, double got)
+static void add_goal(bench *b, const bench_goal *goal)
 {
+    if (b->num_goals == CLI_COUNT(b->goals)) {
+        if (b->status == CLI_DONE)
+            b->status = cli_fail(CLI_FAILED, "more than %zu goals", b->num_goals);
+        return;
+    }
     bench_goal *g = &b->goals[b->num_goals++];
-    *g = (bench_goal){.goal = goal, .got = got, .is_known = got > 0};
-    return g;
+    *g = *goal;
+    g->is_known = g->got > 0;
 }
 
 void bench_goal_at_least(bench *b, const char *row, const char *side, double goal)
 {
-    if (b->num_goals == CLI_COUNT(b->goals) || (b->only && !bench_find(b, row)))
-        return;
-    bench_goal *g = new_goal(b, goal, bench_ratio(b, row, side));
-    (void)snprintf(g->id, sizeof g->id, "%s vs %s", row, side);
+    bench_goal g = {.goal = goal, .got = bench_ratio(b, row, side)};
+    (void)snprintf(g.id, sizeof g.id, "%s vs %s", row, side);
+    if (b->only == NULL || bench_find(b, row))
+        add_goal(b, &g);
 }
 
 void bench_goal_above(bench *b, const char *id, double got, double goal)
 {
-    if (b->num_goals == CLI_COUNT(b->goals) || (b->only && got <= 0))
-        return;
-    bench_goal *g = new_goal(b, goal, got);
-    (void)snprintf(g->id, sizeof g->id, "%s", id);
+    bench_goal g = {.goal = goal, .got = got};
+    (void)snprintf(g.id, sizeof g.id, "%s", id);
+    if (b->only == NULL || got > 0)
+        add_goal(b, &g);
 }
 
 void bench_goal_at_most(bench *b, const char *id, double got, double goal)
 {
-    if (b->num_goals == CLI_COUNT(b->goals) || (b->only && got <= 0))
-        return;
-    bench_goal *g = new_goal(b, goal, got);
-    g->at_most = 1;
-    (void)snprintf(g->id, sizeof g->id, "%s", id);
+    bench_goal g = {.goal = goal, .got = got, .at_most = 1};
+    (void)snprintf(g.id, sizeof g.id, "%s", id);
+    if (b->only == NULL || got > 0)
+        add_goal(b, &g);
 }
 
 /* -------------------------------------------------------------------- memory --- */
