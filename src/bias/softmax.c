@@ -175,7 +175,7 @@ enum { SHORTEST = 16 }; /* keys that fill the widest vector */
 static int softmax_alibi_row(const pe_scores_job *job, const pe_scores_row *row,
                              const float *next, pe_alibi_owed *owed)
 {
-    const double log2_e = 1.4426950408889634, farthest = 0x1p24;
+    const double log2_e = 1.4426950408889634, farthest = 0x1p24, most = 0x1p19;
     const pe_attention_kernels *kernels = pe_attention_kernels_get(job->bias->env.isa);
     const pe_bias *bias = job->bias;
     const pe_tensor *x = job->x, *y = job->y;
@@ -192,7 +192,9 @@ static int softmax_alibi_row(const pe_scores_job *job, const pe_scores_row *row,
         !(slope >= 0 && slope <= 0x1p10))
         return 0;
     const int64_t visible = visible_keys(job, row->q, first);
-    if (visible < SHORTEST)
+    const double before = query < 0 ? -query : query, after = (double)x->dim;
+    /* Floats tell larger biases apart by half a weight and more. */
+    if (visible < SHORTEST || slope * (before > after ? before : after) > most)
         return 0;
     /* Key-only grows towards the last key: a constant less, and nothing cancels. */
     const int key_only = bias->form == PE_BIAS_KEY_ONLY;

@@ -89,7 +89,7 @@ typedef struct pe_attention_kernels {
     /* y = softmax over the keys [0, visible) of scale (x - ratio distance), +0 over the
      * rest of [0, n); y may be x.  What was owed is done, and what is owed to y noted:
      * alibi_settle comes last.  Returns 0, with nothing but that written, if a logit is not
-     * finite.  Error: docs/bias.md. */
+     * finite or the largest is past 2^20 in log2 units.  Error: docs/bias.md. */
     int (*alibi_softmax)(const float *x, float *y, int64_t n, int64_t visible,
                          const pe_alibi_row *row, pe_alibi_owed *owed);
     void (*alibi_settle)(pe_alibi_owed *owed);

@@ -334,6 +334,59 @@ static void test_far_keys(void **state)
     pe_bias_destroy(bias);
 }
 
+/* Scores and biases past what a float tells apart: weights depend on differences of a few
+ * units between numbers of 2^29, or of biases of 2^23 that scores take back. */
+static void test_large_numbers(void **state)
+{
+    enum { K = 192 };
+    static const float slopes[] = {0.5f, 0.90f, 0.924f, 1.848f, 700};
+    static const int64_t ahead[] = {0, 75, 1 << 23};
+    float x_data[K] = {0}, y_data[K];
+    pe_tensor x, y;
+    (void)state;
+    pe_tensor_bhsd(&x, PE_F32, x_data, 1, 1, 1, K);
+    pe_tensor_bhsd(&y, PE_F32, y_data, 1, 1, 1, K);
+    for (pe_isa isa = PE_ISA_AUTO; isa <= PE_ISA_WASM128; isa++) {
+        const pe_env env = {.struct_size = sizeof env, .isa = isa};
+        for (size_t i = 0; i < 5 * 3 * 4 * 3 && pe_isa_available(isa); i++) {
+            const float slope = slopes[i % 5];
+            const int64_t q = K - 1 + ahead[i / 5 % 3];
+            const double sizes[] = {0x1.62p29, -0x1.62p29, 0x1p24,
+                                    (double)slope * (double)q};
+            const pe_positions q_at = {.start = q}, k_at = {0};
+            pe_bias_spec spec = alibi((pe_bias_form)(1 + i / 60), 1);
+            spec.slopes = &slope;
+            pe_bias *bias = create(&spec, &env);
+            long double sum = 0, max = -INFINITY, size = 0;
+            pe_error error;
+            for (int64_t j = 0; j < K; j++) {
+                x_data[j] = (float)sizes[i / 15 % 4] + (j % 32 < 24 ? -300.0f : 0);
+                max = fmaxl(max, (long double)x_data[j] + (long double)slope * j);
+                size = fmaxl(size, fabsl((long double)x_data[j]) +
+                                       (long double)slope * fmaxl(j, q - j));
+            }
+            for (int64_t j = 0; j < K; j++)
+                sum += expl((long double)x_data[j] + (long double)slope * j - max);
+            if (pe_bias_softmax(bias, 1, PE_MASK_CAUSAL, &q_at, &k_at, &x, &y,
+                                &error) != PE_OK)
+                fail_msg("%s", error.message);
+            /* The bound of floats, or more than enough for that of doubles. */
+            const long double part =
+                size <= 0x1.8p20L ? 0x1p-20L * (size + 6) : 0x1p-16L;
+            for (int64_t j = 0; j < K; j++) {
+                const long double exact =
+                    expl((long double)x_data[j] + (long double)slope * j - max) / sum;
+                if (!(fabsl((long double)y_data[j] - exact) <=
+                      part * exact + 0x1p-125L))
+                    fail_msg("%s, slope %g, score %g, query %lld, key %lld: %g is %Lg",
+                             pe_isa_name(isa), (double)slope, (double)x_data[j],
+                             (long long)q, (long long)j, (double)y_data[j], exact);
+            }
+            pe_bias_destroy(bias);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -344,6 +397,7 @@ int main(void)
         cmocka_unit_test(test_hidden_and_empty),
         cmocka_unit_test(test_infinities_at_any_scale),
         cmocka_unit_test(test_far_keys),
+        cmocka_unit_test(test_large_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
