@@ -37,7 +37,7 @@ static int64_t rows_from(const pe_tensor *x, const pe_slot_tag *tag, int64_t cou
     if (x->page_table == NULL) {
         (void)pe_tensor_at(x, tag->b, tag->key, tag->head, &element);
         *rows = (pe_rows){NULL, (const unsigned char *)x->data + element * size,
-                          x->seq_stride * size * step};
+                          pe_tensor_seq_step(x) * size * step};
         return count;
     }
     for (int64_t j = 0; j < count; j++) {
@@ -155,8 +155,8 @@ static void touch_scales(const pe_tile *tile, const pe_tensor *x, int64_t count)
 static void touch(const pe_tile *tile, const pe_tensor *x, int64_t begin, int64_t end)
 {
     enum { PAGE = 4096 };
-    const int64_t apart =
-        (x->seq_stride < 0 ? -x->seq_stride : x->seq_stride) * pe_dtype_size(x->dtype);
+    const int64_t stride = pe_tensor_seq_step(x);
+    const int64_t apart = (stride < 0 ? -stride : stride) * pe_dtype_size(x->dtype);
     if (pe_dtype_size(x->dtype) == 0) /* the caller's blocks */
         return;
     const int64_t step = apart == 0 || apart >= PAGE ? 1 : PAGE / apart;

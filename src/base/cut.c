@@ -34,11 +34,20 @@ static int64_t period(const pe_tensor *y, int64_t stride)
     return LINE / (int64_t)(bits & (0 - bits));
 }
 
+/* Elements from one token to the next, by the stride that tells most of them apart. */
+static int64_t token_stride(const pe_tensor *y)
+{
+    const int64_t step = pe_tensor_seq_step(y);
+    if (step != 0)
+        return step;
+    return y->page_table != NULL ? y->page_stride : y->batch > 1 ? y->batch_stride : 0;
+}
+
 /* Elements from one run of tokens to the next, 0 where all heads of a token are one run,
  * the tokens of a head another's. */
 static int64_t run_stride(const pe_tensor *y)
 {
-    return y->num_heads > 1 && y->head_stride > y->seq_stride ? y->head_stride : 0;
+    return y->num_heads > 1 && y->head_stride > token_stride(y) ? y->head_stride : 0;
 }
 
 /* The runs of every head begin a line, and so does the token in the first of them. */
@@ -60,7 +69,7 @@ int64_t pe_tensor_cut(const pe_tensor *const *outputs, int num_outputs, int64_t 
     if (token <= 0 || token >= count)
         return token;
     for (int k = 0; k < num_outputs; k++) {
-        const int64_t steps = period(outputs[k], outputs[k]->seq_stride);
+        const int64_t steps = period(outputs[k], token_stride(outputs[k]));
         farthest = steps > farthest ? steps : farthest;
         if (period(outputs[k], run_stride(outputs[k])) > 1)
             return token;
@@ -77,8 +86,8 @@ int64_t pe_tensor_cut(const pe_tensor *const *outputs, int num_outputs, int64_t 
 
 int64_t pe_tensor_cut_rows(const pe_tensor *y, int64_t row)
 {
-    const int64_t inner = pe_tensor_heads_outside(y) ? y->seq_stride : y->head_stride;
-    const int64_t farthest = period(y, inner);
+    const int by_head = y->num_heads > 1 && !pe_tensor_heads_outside(y);
+    const int64_t farthest = period(y, by_head ? y->head_stride : token_stride(y));
     if (row <= 0 || row >= y->batch * y->seq_len * y->num_heads)
         return row;
     for (int64_t i = row; i >= 0 && i > row - farthest; i--) {

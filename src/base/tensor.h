@@ -71,6 +71,14 @@ static inline int pe_tensor_at(const pe_tensor *x, int64_t b, int64_t t, int64_t
     return 1;
 }
 
+/* seq_stride, or 0 where no two tokens are that far apart: a stride out of use may be
+ * anything, and must not be multiplied. */
+static inline int64_t pe_tensor_seq_step(const pe_tensor *x)
+{
+    return x->seq_len > 1 && (x->page_table == NULL || x->page_len > 1) ? x->seq_stride
+                                                                        : 0;
+}
+
 /* Elements element + [begin, begin + count) of x as floats.  Groups and blocks must not
  * be cut: for PE_I8 outputs and PE_CODED, begin and count are whole groups. */
 void pe_vector_load(const pe_tensor *x, int64_t element, int64_t begin, int64_t count,
@@ -108,7 +116,7 @@ int64_t pe_tensor_cut(const pe_tensor *const *outputs, int num_outputs, int64_t 
  * them: 1, all tokens of a head before the next head; 0, all heads of a token. */
 static inline int pe_tensor_heads_outside(const pe_tensor *x)
 {
-    return x->num_heads > 1 && x->head_stride > x->seq_stride;
+    return x->num_heads > 1 && x->seq_len > 1 && x->head_stride > x->seq_stride;
 }
 
 static inline void pe_tensor_row(const pe_tensor *x, int64_t row, int64_t *b,

@@ -221,7 +221,7 @@ pe_status pe_learned_create(pe_absolute **out, const pe_learned_spec *spec,
             .data = l->weight.data,
             .first = -l->offset,
             .count = l->weight.seq_len,
-            .stride = pe_tensor_bytes(&l->weight, l->weight.seq_stride),
+            .stride = pe_tensor_bytes(&l->weight, pe_tensor_seq_step(&l->weight)),
             .without = INT64_MIN,
             .kind = pe_kernels_kind(&l->weight)};
     *out = &l->base;

@@ -75,7 +75,7 @@ static int is_direct(const tabulation *job)
     return rope->angles == PE_ANGLES_EXACT && rope->info.num_axes == 1 &&
            !rope->pairs.reversed && job->at->values == NULL && c->dtype == PE_F32 &&
            s->dtype == PE_F32 && c->dim == rope->turns.n && c->page_table == NULL &&
-           s->page_table == NULL && c->seq_stride == s->seq_stride;
+           s->page_table == NULL && pe_tensor_seq_step(c) == pe_tensor_seq_step(s);
 }
 
 static void tabulate_directly(const tabulation *job, int64_t b, int64_t begin,
@@ -85,17 +85,16 @@ static void tabulate_directly(const tabulation *job, int64_t b, int64_t begin,
     const pe_tensor *c = job->cosine, *s = job->sine;
     const pe_positions *at = job->at;
     const pe_factor *factor = &rope->factors[PE_SCALE_FULL];
-    float *const cos_out =
-        (float *)c->data + b * c->batch_stride + begin * c->seq_stride;
-    float *const sin_out =
-        (float *)s->data + b * s->batch_stride + begin * s->seq_stride;
+    const int64_t step = pe_tensor_seq_step(c);
+    float *const cos_out = (float *)c->data + b * c->batch_stride + begin * step;
+    float *const sin_out = (float *)s->data + b * s->batch_stride + begin * step;
     if (at->ids != NULL)
         pe_angle_rows_at(rope->kernels, &rope->turns,
                          at->ids + b * at->batch_stride + begin, end - begin, factor,
-                         cos_out, sin_out, c->seq_stride);
+                         cos_out, sin_out, step);
     else
         pe_angle_rows(rope->kernels, &rope->turns, pe_at_id(at, 0, b, begin),
-                      end - begin, factor, cos_out, sin_out, c->seq_stride);
+                      end - begin, factor, cos_out, sin_out, step);
 }
 
 static void tabulate(void *arg, int32_t worker, int64_t begin, int64_t end)

@@ -35,3 +35,12 @@ void line_watch_run(void *ctx, int64_t count, int64_t grain, pe_work_fn work, vo
         begin = end;
     }
 }
+
+void lines_spoil_unused(pe_tensor *t)
+{
+    const int64_t far = INT64_MAX / LINES_SIZE * LINES_SIZE;
+
+    t->batch_stride = t->batch == 1 ? -far : t->batch_stride;
+    t->seq_stride = t->seq_len == 1 ? -far : t->seq_stride;
+    t->head_stride = t->num_heads == 1 ? far : t->head_stride;
+}

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "posenc/env.h"
+#include "posenc/posenc.h"
 #include "rng.h"
 
 enum { LINES_ROOM = 1 << 18, LINES_SIZE = 64 };
@@ -26,5 +27,9 @@ typedef struct {
 /* pe_executor.run; ctx is a line_watch. */
 void line_watch_run(void *ctx, int64_t count, int64_t grain, pe_work_fn work,
                     void *arg);
+
+/* Strides that one sequence, token or head does not use become what overflows if it is
+ * used, whole lines by their looks. */
+void lines_spoil_unused(pe_tensor *t);
 
 #endif /* PE_TESTS_LINES_H */

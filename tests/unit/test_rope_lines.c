@@ -33,6 +33,8 @@ static const layout layouts[] = {
     {PE_F32, 1, 1, 480, 3, 24},  /* 96 bytes a vector, 720 lines a head */
     {PE_F16, 1, 2, 192, 4, 24},  /* of 48 */
     {PE_F32, 0, 1, 600, 2, 32},  /* every token begins a line */
+    {PE_F16, 0, 200, 1, 5, 40},  /* a token of each sequence */
+    {PE_F32, 0, 480, 1, 1, 20},
 };
 
 static void describe(pe_tensor *t, const layout *l, const void *data)
@@ -41,6 +43,7 @@ static void describe(pe_tensor *t, const layout *l, const void *data)
         pe_tensor_bhsd(t, l->dtype, data, l->batch, l->heads, l->tokens, l->dim);
     else
         pe_tensor_bshd(t, l->dtype, data, l->batch, l->tokens, l->heads, l->dim);
+    lines_spoil_unused(t);
 }
 
 static void fill(test_rng *r, pe_dtype dtype, unsigned char *data)

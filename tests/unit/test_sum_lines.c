@@ -29,11 +29,13 @@ static const layout encodings[] = {
     {PE_F16, 0, 3, 300, 1, 40},   /* of 80 */
     {PE_BF16, 0, 2, 1024, 1, 34}, /* of 68 */
     {PE_F32, 0, 1, 600, 1, 64},   /* every row begins a line */
+    {PE_F16, 0, 512, 1, 1, 72},   /* a row of each sequence */
 };
 
 static const layout scores[] = {
     {PE_F32, 1, 1, 48, 5, 100}, {PE_F16, 1, 2, 32, 3, 72},  {PE_BF16, 0, 1, 50, 8, 34},
     {PE_F32, 0, 2, 64, 4, 20},  {PE_F32, 1, 1, 1, 64, 200}, {PE_F16, 1, 1, 1, 96, 136},
+    {PE_F32, 0, 96, 1, 1, 100}, {PE_BF16, 0, 40, 1, 5, 34},
 };
 
 static _Alignas(LINES_SIZE) unsigned char x_data[LINES_ROOM], y_data[LINES_ROOM];
@@ -51,6 +53,7 @@ static void describe(pe_tensor *t, const layout *l, const void *data)
         pe_tensor_bhsd(t, l->dtype, data, l->batch, l->heads, l->rows, l->dim);
     else
         pe_tensor_bshd(t, l->dtype, data, l->batch, l->rows, l->heads, l->dim);
+    lines_spoil_unused(t);
 }
 
 /* Everything that is written differs from what was there: patterns of 1.something. */
