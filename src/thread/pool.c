@@ -53,7 +53,7 @@ struct pe_pool {
 
     pthread_mutex_t lock;
     pthread_cond_t opened, left;
-    int stop; /* under lock, and announced by the gate */
+    int stop; /* under lock */
 
     _Alignas(LINE) atomic_uint_fast64_t gate;
     atomic_int sleepers;
