@@ -44,8 +44,10 @@ def cells_of_row(report, row):
 def cells_of_goal(goal):
     if goal["got"] is None:
         return [goal["id"], f"{goal['goal']:g}", "-", "not measured"]
-    return [goal["id"], f"{goal['goal']:g}", f"{goal['got']:.3g}",
-            "yes" if goal["met"] else "no"]
+    got = f"{goal['got']:.3g}"
+    if not goal["met"] and float(got) == goal["goal"]:
+        got = f"{goal['got']:.4g}"
+    return [goal["id"], f"{goal['goal']:.4g}", got, "yes" if goal["met"] else "no"]
 
 
 ROW_HEAD = ["row", "in", "time", "spread", "speed", "of limit", "times longer"]

@@ -174,9 +174,9 @@ const cli_verb cli_verb_compare = {
     .operands = "",
     .about =
         "Causal attention over the same q, k and v under each method, side by side,\n"
-        "and three questions to each: do scores survive moving all positions, do\n"
-        "outputs survive trading places (without a mask), and what happens past the\n"
-        "trained length.",
+        "and questions to each: do scores survive moving all positions, as they are\n"
+        "and where q and k are 0 but for what the method adds; do outputs survive\n"
+        "trading places (without a mask); what happens past the trained length.",
     .examples = "posenc compare\nposenc compare --head 1 -o compare.svg",
     .options = options,
     .num_options = CLI_COUNT(options),

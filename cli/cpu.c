@@ -44,7 +44,7 @@ static int print_text(const cli_machine *m, pe_isa chosen, const bench *b)
                   : pe_isa_available(c->value) ? "available"
                                                : "not here");
     for (size_t i = 0; i < b->num_rows; i++)
-        cli_print("%-22s %8.1f %s\n", b->rows[i].id, speed_of(&b->rows[i]),
+        cli_print("%-23s %8.1f %s\n", b->rows[i].id, speed_of(&b->rows[i]),
                   b->rows[i].bytes > 0 ? "GB/s" : "GFLOP/s");
     return CLI_DONE;
 }
