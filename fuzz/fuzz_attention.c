@@ -156,9 +156,9 @@ static void fill(call *c, const pe_attention_spec *spec)
                                    .q_at = i ? &c->q_at : &c->k_at,
                                    .k_at = i ? &c->k_at : &c->q_at};
     for (int i = 0; i < 2; i++) {
-        c->k_lens[i] = k - whole(0, 3);
+        c->k_lens[i] = (int64_t)((uint64_t)k - (uint64_t)whole(0, 3)); /* any */
         for (int s = 1; s < 4; s++)
-            c->cu[i][s] = (int32_t)(c->cu[i][s - 1] + whole(0, 27));
+            c->cu[i][s] = (int32_t)((uint32_t)c->cu[i][s - 1] + (uint32_t)whole(0, 27));
     }
     for (int i = 0; i < 4 * HEADS; i++)
         c->norms[i] = (float)real(30);
