@@ -133,7 +133,7 @@ static int work(apply_job *job)
 {
     int status = open_inputs(job);
     if (status == CLI_DONE)
-        status = cli_positions_open(&job->positions, job->args->positions);
+        status = cli_positions_open(&job->positions, "positions", job->args->positions);
     if (status == CLI_DONE)
         status = open_rope(job);
     if (status == CLI_DONE)

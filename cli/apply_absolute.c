@@ -90,7 +90,7 @@ static int work(add_job *job, const cli_model *model)
 {
     const cli_apply_absolute_args *args = job->args;
     pe_positions at;
-    int status = cli_positions_open(&job->positions, args->positions);
+    int status = cli_positions_open(&job->positions, "positions", args->positions);
     if (status == CLI_DONE)
         status = cli_absolute_open(&job->absolute, model, args->rope, args->table,
                                    MAX_TABLE_LEN);

@@ -321,7 +321,7 @@ static int read_positions(int64_t **out, const char *text, int64_t batch,
         return cli_fail(CLI_FAILED, "out of memory");
     int status = CLI_DONE;
     if (text != NULL) {
-        status = cli_positions_open(&positions, text);
+        status = cli_positions_open(&positions, "positions", text);
         if (status == CLI_DONE)
             status = cli_positions_fit(&positions, batch, tokens, 1, &at);
     }

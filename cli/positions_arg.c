@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * positions_arg.c - the value of --positions where it may be a file of ids
+ * positions_arg.c - the value of an option for positions, which may be a file of ids
  */
 #include "positions_arg.h"
 
@@ -60,16 +60,15 @@ static int is_readable(const char *path)
     return file != NULL;
 }
 
-int cli_positions_open(cli_positions *out, const char *text)
+int cli_positions_open(cli_positions *out, const char *option, const char *text)
 {
     *out = (cli_positions){.name = text};
     if (text == NULL || cli_read_integer(text, &out->start))
         return CLI_DONE;
     if (strcmp(text, "-") != 0 && strstr(text, ".npy") == NULL && !is_readable(text))
         return cli_fail(CLI_USAGE,
-                        "--positions is '%s', must be a whole number, or a .npy file "
-                        "of ids",
-                        text);
+                        "--%s is '%s', must be a whole number, or a .npy file of ids",
+                        option, text);
     cli_npy_in in;
     int status = cli_npy_open(&in, text);
     if (status == CLI_DONE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * positions_arg.h - the value of --positions where it may be a file of ids
+ * positions_arg.h - the value of an option for positions, which may be a file of ids
  */
 #ifndef POSENC_CLI_POSITIONS_ARG_H
 #define POSENC_CLI_POSITIONS_ARG_H
@@ -16,10 +16,10 @@ typedef struct cli_positions {
     int64_t shape[3];
 } cli_positions;
 
-/* text: an integer, the position of token 0, or an .npy of int64 or int32 ids with the
+/* option: its name, "positions".  text: an integer, the position of token 0, or an .npy of int64 or int32 ids with the
  * shape (seq_len), (batch, seq_len), (axes, seq_len) or (axes, batch, seq_len); NULL:
  * from 0.  Says what went wrong and returns an exit code, as the next does. */
-int cli_positions_open(cli_positions *out, const char *text);
+int cli_positions_open(cli_positions *out, const char *option, const char *text);
 /* For a tensor of that many rows and tokens, and a plan of num_axes. */
 int cli_positions_fit(const cli_positions *positions, int64_t batch, int64_t seq_len,
                       int32_t num_axes, pe_positions *at);

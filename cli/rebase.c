@@ -41,13 +41,13 @@ static int rebase_piece(void *context, int64_t row, int64_t token, const pe_tens
 }
 
 static int open_side(side *s, const char *model, const cli_rope_args *rope,
-                     const char *positions)
+                     const char *option, const char *positions)
 {
     int status = cli_model_open(&s->model, model, rope->seq_len);
     if (status == CLI_DONE)
         status = cli_rope_open(&s->rope, &s->model, rope, -1, 0);
     if (status == CLI_DONE)
-        status = cli_positions_open(&s->positions, positions);
+        status = cli_positions_open(&s->positions, option, positions);
     return status;
 }
 
@@ -83,11 +83,12 @@ static int work(rebase_job *job, const char *model)
     const rebase_args *args = job->args;
     cli_rope_args rope = args->keys.rope;
     char from[100], to[100], done[500];
-    int status = open_side(&job->from, model, &rope, args->from);
+    int status = open_side(&job->from, model, &rope, "from", args->from);
     if (args->to_seq_len != 0)
         rope.seq_len = args->to_seq_len;
     if (status == CLI_DONE)
-        status = open_side(&job->to, model, &rope, args->to ? args->to : args->from);
+        status = open_side(&job->to, model, &rope, args->to ? "to" : "from",
+                           args->to ? args->to : args->from);
     if (status == CLI_DONE)
         status =
             cli_keys_open(&job->keys, &args->keys, &job->from.model, &job->from.rope);
