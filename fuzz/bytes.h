@@ -29,6 +29,20 @@ static inline uint64_t take(struct bytes *in, size_t count)
     return value;
 }
 
+static inline int64_t take_within(struct bytes *in, int64_t low, int64_t high)
+{
+    return low + (int64_t)(take(in, 1) % (uint64_t)(high - low + 1));
+}
+
+/* In [low, high] for as many values of a byte as are usual; else eight more are it. */
+static inline int64_t take_whole(struct bytes *in, unsigned usual, int64_t low,
+                                 int64_t high)
+{
+    const uint64_t pick = take(in, 1);
+    return pick < usual ? low + (int64_t)(pick % (uint64_t)(high - low + 1))
+                        : (int64_t)take(in, 8);
+}
+
 /* A byte picks a usual value, or eight more bytes are the field. */
 static inline double take_double(struct bytes *in, const double *usual, size_t count)
 {

@@ -15,14 +15,6 @@
 
 enum { MAX_DIM = 48, ROWS = 12, TOKENS = 6, SIZE = 2 * TOKENS * MAX_DIM };
 
-static int64_t take_int(struct bytes *in, int64_t low, int64_t high)
-{
-    const uint64_t pick = take(in, 1);
-
-    return pick < 240 ? low + (int64_t)(pick % (uint64_t)(high - low + 1))
-                      : (int64_t)take(in, 8);
-}
-
 static float weight[ROWS * MAX_DIM], x[SIZE], y[SIZE], before[SIZE];
 
 static void take_positions(struct bytes *in, pe_positions *at, int32_t axes)
@@ -30,15 +22,15 @@ static void take_positions(struct bytes *in, pe_positions *at, int32_t axes)
     static int64_t ids[4 * 2 * TOKENS];
     static double values[4 * 2 * TOKENS];
 
-    *at = (pe_positions){.num_axes = (int32_t)take_int(in, 0, 1)};
+    *at = (pe_positions){.num_axes = (int32_t)take_whole(in, 240, 0, 1)};
     for (int i = 0; i < 4 * 2 * TOKENS; i++) {
-        ids[i] = i % 5 ? i % ROWS : take_int(in, -3, ROWS);
+        ids[i] = i % 5 ? i % ROWS : take_whole(in, 240, -3, ROWS);
         const uint64_t bits = i % 5 ? 0 : take(in, 8);
         memcpy(&values[i], &bits, sizeof bits);
     }
     switch (take(in, 1) % 4) {
     case 0:
-        at->start = take_int(in, -2, ROWS);
+        at->start = take_whole(in, 240, -2, ROWS);
         return;
     case 1:
         at->starts = ids;
@@ -100,17 +92,17 @@ static void run_sinusoidal(struct bytes *in)
     pe_positions at;
     pe_error error;
 
-    spec.order = (int32_t)take_int(in, 1, 3);
-    spec.model_dim = (int32_t)take_int(in, 1, MAX_DIM);
-    spec.num_axes = (int32_t)take_int(in, 0, 3);
+    spec.order = (int32_t)take_whole(in, 240, 1, 3);
+    spec.model_dim = (int32_t)take_whole(in, 240, 1, MAX_DIM);
+    spec.num_axes = (int32_t)take_whole(in, 240, 0, 3);
     spec.base = take_double(in, bases, 6);
     spec.downscale_freq_shift = take_double(in, shifts, 6);
     spec.position_scale = take_double(in, scales, 6);
     spec.value_scale = take_double(in, scales, 6);
     spec.embed_scale = take_double(in, scales, 6);
-    spec.has_padding = (int32_t)take_int(in, 0, 1);
-    spec.padding_position = take_int(in, 0, 2);
-    spec.angles = (int32_t)take_int(in, 0, 1);
+    spec.has_padding = (int32_t)take_whole(in, 240, 0, 1);
+    spec.padding_position = take_whole(in, 240, 0, 2);
+    spec.angles = (int32_t)take_whole(in, 240, 0, 1);
     if (spec.model_dim > MAX_DIM && spec.model_dim < 1 << 20)
         spec.model_dim = MAX_DIM;
     const pe_status status = pe_sinusoidal_create(&plan, &spec, NULL, &error);
@@ -148,7 +140,7 @@ static void run_learned(struct bytes *in)
 
     pe_tensor_bshd(&table, PE_F32, weight, 1, ROWS, 1, dim);
     pe_learned_spec spec = {.struct_size = sizeof spec, .weight = &table};
-    spec.position_offset = (int32_t)take_int(in, 0, ROWS);
+    spec.position_offset = (int32_t)take_whole(in, 240, 0, ROWS);
     if (pe_learned_create(&plan, &spec, NULL, &error) != PE_OK) {
         require(plan == NULL && error.message[0] != '\0');
         return;
@@ -172,13 +164,13 @@ static void run_resize(struct bytes *in)
     pe_tensor from, to;
     pe_error error;
 
-    how.mode = (int32_t)take_int(in, 1, 2);
-    how.align_corners = (int32_t)take_int(in, 0, 1);
-    how.prefix_rows = take_int(in, 0, 2);
-    how.from_h = take_int(in, 1, 3);
-    how.from_w = take_int(in, 1, 3);
-    how.to_h = take_int(in, 1, 5);
-    how.to_w = take_int(in, 1, 5);
+    how.mode = (int32_t)take_whole(in, 240, 1, 2);
+    how.align_corners = (int32_t)take_whole(in, 240, 0, 1);
+    how.prefix_rows = take_whole(in, 240, 0, 2);
+    how.from_h = take_whole(in, 240, 1, 3);
+    how.from_w = take_whole(in, 240, 1, 3);
+    how.to_h = take_whole(in, 240, 1, 5);
+    how.to_w = take_whole(in, 240, 1, 5);
     how.scale_h = take_double(in, scales, 6);
     how.scale_w = take_double(in, scales, 6);
     /* Shapes by the truth of what is allocated; how may claim anything. */

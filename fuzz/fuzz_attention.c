@@ -26,9 +26,7 @@ static uint16_t narrow[ROOM]; /* f16 or bf16 below 1, or int8 two by two */
 
 static int64_t whole(int64_t low, int64_t high)
 {
-    const uint64_t pick = take(&input, 1);
-    return pick < 248 ? low + (int64_t)(pick % (uint64_t)(high - low + 1))
-                      : (int64_t)take(&input, 8);
+    return take_whole(&input, 248, low, high);
 }
 
 static int chance(unsigned percent)

@@ -21,9 +21,7 @@ static float x_data[ROOM], y_data[ROOM], y_before[ROOM];
 
 static int64_t whole(int64_t low, int64_t high)
 {
-    const uint64_t pick = take(&input, 1);
-    return pick < 240 ? low + (int64_t)(pick % (uint64_t)(high - low + 1))
-                      : (int64_t)take(&input, 8);
+    return take_whole(&input, 240, low, high);
 }
 
 /* Positions by start, or ids that the input gives. */

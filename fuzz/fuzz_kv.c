@@ -5,6 +5,7 @@
  * Tokens are appended, evicted, turned, forked and rebased.  No crash; a refused call
  * changed nothing; what is held is what was put in, within the bound that is reported. */
 #include "bytes.h"
+#include "codec.h"
 #include "posenc/attention.h"
 
 #include <math.h>
@@ -28,31 +29,13 @@ typedef struct model {
 
 static int64_t whole(int64_t low, int64_t high)
 {
-    const uint64_t pick = take(&input, 1);
-    return pick < 248 ? low + (int64_t)(pick % (uint64_t)(high - low + 1))
-                      : (int64_t)take(&input, 8);
+    return take_whole(&input, 248, low, high);
 }
 
 static int64_t bounded(int64_t low, int64_t high)
 {
-    return low + (int64_t)(take(&input, 1) % (uint64_t)(high - low + 1));
+    return take_within(&input, low, high);
 }
-
-static void decode(void *ctx, const void *src, float *dst, int64_t count)
-{
-    (void)ctx;
-    for (int64_t i = 0; i < count; i++)
-        dst[i] = (float)((const int8_t *)src)[i] / 64;
-}
-
-static void encode(void *ctx, const float *src, void *dst, int64_t count)
-{
-    (void)ctx;
-    for (int64_t i = 0; i < count; i++) /* NaN compares false: 0 */
-        ((int8_t *)dst)[i] = (int8_t)(src[i] >= -2 && src[i] < 1.98f ? src[i] * 64 : 0);
-}
-
-static const pe_codec codec = {4, 4, decode, encode, NULL};
 
 /* Plans are made once: their tables take longer than all else here. */
 static const pe_rope *rope_of(int64_t dim, int64_t pairing, int64_t rule)
@@ -224,8 +207,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                              .v_head_dim = (int32_t)(8 * bounded(0, DIMS)),
                              .k_dtype = (pe_dtype)whole(1, 5),
                              .v_dtype = (pe_dtype)whole(1, 5),
-                             .k_codec = &codec,
-                             .v_codec = &codec,
+                             .k_codec = &fuzz_codec,
+                             .v_codec = &fuzz_codec,
                              .rope = m.rope,
                              .capacity = bounded(0, CAPACITY)};
     if (pe_kv_create(&kv, &spec, NULL, &error) != PE_OK) {

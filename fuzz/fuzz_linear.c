@@ -21,14 +21,12 @@ static double work[DIM * (DIM + 1) + 3 * DIM + 8];
 
 static int64_t whole(int64_t low, int64_t high)
 {
-    const uint64_t pick = take(&input, 1);
-    return pick < 248 ? low + (int64_t)(pick % (uint64_t)(high - low + 1))
-                      : (int64_t)take(&input, 8);
+    return take_whole(&input, 248, low, high);
 }
 
 static int64_t bounded(int64_t low, int64_t high)
 {
-    return low + (int64_t)(take(&input, 1) % (uint64_t)(high - low + 1));
+    return take_within(&input, low, high);
 }
 
 static void fill(float *x, int seed)

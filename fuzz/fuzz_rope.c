@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bytes.h"
+#include "codec.h"
 #include "posenc/posenc.h"
 
 enum { MAX_TABLE = 64, ELEMENTS = 4096, MAX_PAIRS = 64, NUM_LISTS = 4, MAX_PAGES = 64 };
@@ -91,27 +92,12 @@ static void take_spec(struct bytes *in, pe_rope_spec *spec,
         spec->axes.pair_axis = pair_axis;
 }
 
-static void decode(void *ctx, const void *src, float *dst, int64_t count)
-{
-    (void)ctx;
-    for (int64_t i = 0; i < count; i++)
-        dst[i] = (float)((const int8_t *)src)[i] / 64;
-}
-
-static void encode(void *ctx, const float *src, void *dst, int64_t count)
-{
-    (void)ctx;
-    for (int64_t i = 0; i < count; i++) /* NaN compares false: 0 */
-        ((int8_t *)dst)[i] = (int8_t)(src[i] >= -2 && src[i] < 1.98f ? src[i] * 64 : 0);
-}
-
-static const pe_codec codec = {4, 4, decode, encode, NULL};
-
 /* A tensor inside ELEMENTS elements, from its middle, with strides of either sign. */
 static void take_tensor(struct bytes *in, pe_tensor *t, void *data, size_t element_size,
                         pe_dtype dtype, float *scales, int64_t dim)
 {
-    *t = (pe_tensor){.dtype = dtype, .dim = dim, .scales = scales, .codec = &codec};
+    *t =
+        (pe_tensor){.dtype = dtype, .dim = dim, .scales = scales, .codec = &fuzz_codec};
     t->batch = 1 + (int64_t)(take(in, 1) % 3);
     t->seq_len = (int64_t)(take(in, 1) % 4);
     t->num_heads = 1 + (int64_t)(take(in, 1) % 3);
