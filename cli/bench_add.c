@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static volatile float one = 1; /* not known to the compiler */
-
 enum { DIM = 1024, KEYS = 2048 };
 
 typedef struct sum {
@@ -38,18 +36,16 @@ static void add(void *ctx)
         (void)pe_bias_add(s->bias, &s->at, &s->k_at, &s->x, &s->x, NULL);
 }
 
-/* The same bytes as floats. */
 static void scale(void *ctx)
 {
     const sum *s = ctx;
-    s->limits->scale(s->x.data, count_of(s) / (s->x.dtype == PE_F32 ? 1 : 2), one);
+    bench_scale(s->limits, s->x.dtype, s->x.data, count_of(s));
 }
 
 static void convert(void *ctx)
 {
     const sum *s = ctx;
-    (s->x.dtype == PE_F16 ? s->limits->scale_f16
-                          : s->limits->scale_bf16)(s->x.data, count_of(s), one);
+    bench_convert(s->limits, s->x.dtype, s->x.data, count_of(s));
 }
 
 static void run(bench *b, sum *s, const char *id)
@@ -92,6 +88,16 @@ static void create_plan(bench *b, sum *s, const encoding *e, const pe_tensor *ta
         bench_failed(b, &error);
 }
 
+static int64_t *scattered(bench *b, const encoding *e)
+{
+    int64_t *ids = calloc((size_t)e->tokens, sizeof *ids);
+    for (int64_t t = 0; t < e->tokens && ids != NULL; t++)
+        ids[t] = e->first + 2 * (e->tokens - t);
+    if (ids == NULL && b->status == CLI_DONE)
+        b->status = cli_fail(CLI_FAILED, "out of memory");
+    return ids;
+}
+
 static void add_encoding(bench *b, const encoding *e)
 {
     char id[64];
@@ -100,16 +106,12 @@ static void add_encoding(bench *b, const encoding *e)
     if (!bench_wants(b, id))
         return;
     const pe_dtype dtype = bench_dtypes[e->dtype];
-    void *weight = bench_alloc(b, dtype, e->tokens * DIM);
+    void *weight = e->learned ? bench_alloc(b, dtype, e->tokens * DIM) : NULL;
     void *data = bench_alloc(b, dtype, e->tokens * DIM);
-    int64_t *ids = calloc((size_t)e->tokens, sizeof *ids);
+    int64_t *ids = e->is_scattered ? scattered(b, e) : NULL;
     pe_tensor table;
     pe_tensor_bshd(&table, dtype, weight, 1, e->tokens, 1, DIM);
-    sum s = {.at = {.start = e->first}};
-    for (int64_t t = 0; t < e->tokens && ids != NULL; t++)
-        ids[t] = e->first + 2 * (e->tokens - t);
-    if (e->is_scattered && ids != NULL)
-        s.at = (pe_positions){.ids = ids};
+    sum s = {.at = {.start = e->is_scattered ? 0 : e->first, .ids = ids}};
     create_plan(b, &s, e, &table);
     pe_tensor_bshd(&s.x, dtype, data, e->is_one_row ? e->tokens : 1,
                    e->is_one_row ? 1 : e->tokens, 1, DIM);

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-static volatile float one = 1; /* not known to the compiler */
 static volatile uint64_t sink; /* keeps what was read */
 
 void bench_attend_forward(void *work)
@@ -32,7 +31,7 @@ void bench_attend_multiply_add(void *work)
 {
     const bench_attend *w = work;
     const double rounds = w->flops / (double)w->limits->flops_per_round;
-    (void)w->limits->multiply_add((int64_t)rounds, one);
+    (void)w->limits->multiply_add((int64_t)rounds, bench_one);
 }
 
 void bench_attend_read(void *work)

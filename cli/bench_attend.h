@@ -18,11 +18,10 @@ typedef struct bench_attention_shape {
     int64_t q_len, k_len;
     int32_t heads, kv_heads;
     int has_alibi, has_rope, has_gradients, no_skip;
-    double
-        norm_product; /* scale * |q| |k|, about; norms are given.  0: neither matters */
-    int by_token;     /* k and v are (tokens, heads, dim); else heads first */
-    pe_dtype cache;   /* of k and v */
-    pe_isa isa;       /* 0: the run's */
+    double norm_product; /* scale |q| |k|, about; norms are given.  0: no matter */
+    int by_token;        /* k and v are (tokens, heads, dim); else heads first */
+    pe_dtype cache;      /* of k and v */
+    pe_isa isa;          /* 0: the run's */
     const pe_executor *executor; /* NULL: this thread */
 } bench_attention_shape;
 

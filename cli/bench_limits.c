@@ -178,6 +178,18 @@ static const bench_limits *const vectors[] = {&limits_scalar};
 
 /* clang-format on */
 
+volatile float bench_one = 1;
+
+void bench_scale(const bench_limits *limits, pe_dtype dtype, void *x, int64_t count)
+{
+    limits->scale(x, dtype == PE_F32 ? count : count / 2, bench_one);
+}
+
+void bench_convert(const bench_limits *limits, pe_dtype dtype, void *x, int64_t count)
+{
+    (dtype == PE_F16 ? limits->scale_f16 : limits->scale_bf16)(x, count, bench_one);
+}
+
 const bench_limits *bench_limits_get(pe_isa isa)
 {
     for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++)

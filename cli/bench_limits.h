@@ -6,6 +6,7 @@
 #define POSENC_CLI_BENCH_LIMITS_H
 
 #include "posenc/env.h"
+#include "posenc/posenc.h"
 
 typedef struct bench_limits {
     pe_isa isa;
@@ -24,6 +25,15 @@ typedef struct bench_limits {
     float (*multiply_add)(int64_t rounds, float factor);
     int64_t flops_per_round;
 } bench_limits;
+
+/* 1, which compilers do not know: times it data stay what they are. */
+extern volatile float bench_one;
+
+/* scale over count elements of f32, f16 or bf16, taken for floats: the limit of whatever
+ * reads and writes as many bytes. */
+void bench_scale(const bench_limits *limits, pe_dtype dtype, void *x, int64_t count);
+/* scale_f16 or scale_bf16. */
+void bench_convert(const bench_limits *limits, pe_dtype dtype, void *x, int64_t count);
 
 /* For an instruction set that is available here, or scalar's. */
 const bench_limits *bench_limits_get(pe_isa isa);

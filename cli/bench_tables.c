@@ -13,7 +13,6 @@
 
 /* -------------------------------------------------------------------- limits --- */
 
-static volatile float one = 1;
 static volatile float sink;
 
 typedef struct stream {
@@ -25,22 +24,22 @@ typedef struct stream {
 static void scale(void *ctx)
 {
     const stream *s = ctx;
-    s->limits->scale(s->data, s->count, one);
+    bench_scale(s->limits, PE_F32, s->data, s->count);
 }
 static void scale_f16(void *ctx)
 {
     const stream *s = ctx;
-    s->limits->scale_f16(s->data, s->count * 2, one);
+    bench_convert(s->limits, PE_F16, s->data, s->count * 2);
 }
 static void scale_bf16(void *ctx)
 {
     const stream *s = ctx;
-    s->limits->scale_bf16(s->data, s->count * 2, one);
+    bench_convert(s->limits, PE_BF16, s->data, s->count * 2);
 }
 static void multiply_add(void *ctx)
 {
     const stream *s = ctx;
-    sink = s->limits->multiply_add(s->count, one * 0.5f);
+    sink = s->limits->multiply_add(s->count, bench_one * 0.5f);
 }
 
 static void measure_stream(bench *b, const char *place, int64_t bytes)

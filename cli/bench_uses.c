@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static volatile float one = 1;
-
 /* ---------------------------------------------- keys into a cache of fewer bits --- */
 
 /* k, f32 (8 heads of 128), into a cache of f16 or int8 as long: at once, or by way of two
@@ -42,7 +40,7 @@ static void store_separately(void *ctx)
 static void store_limit(void *ctx)
 {
     const store *s = ctx;
-    s->limits->scale(s->scaled, s->num_scaled, one);
+    bench_scale(s->limits, PE_F32, s->scaled, s->num_scaled);
 }
 
 static void measure_store(bench *b, pe_dtype dtype, int64_t tokens)
@@ -191,7 +189,8 @@ static void scale_piece(void *arg, int32_t worker, int64_t begin, int64_t end)
 {
     const bench_work *w = arg;
     (void)worker;
-    w->limits->scale((float *)w->q.data + begin * 1024, (end - begin) * 1024, one);
+    bench_scale(w->limits, PE_F32, (float *)w->q.data + begin * 1024,
+                (end - begin) * 1024);
 }
 
 static void scale_alone(void *ctx)

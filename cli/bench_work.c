@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Not known to the compiler; times 1 keeps the data what they are. */
-static volatile float one = 1;
-
 static void create_rope(bench *b, bench_work *w)
 {
     const bench_shape *s = &w->shape;
@@ -113,14 +110,11 @@ void bench_work_back(void *work)
 void bench_work_scale(void *work)
 {
     const bench_work *w = work;
-    w->limits->scale(w->q.data, w->q.dtype == PE_F32 ? w->count : w->count / 2, one);
+    bench_scale(w->limits, w->q.dtype, w->q.data, w->count);
 }
 
 void bench_work_convert(void *work)
 {
     const bench_work *w = work;
-    if (w->q.dtype == PE_F16)
-        w->limits->scale_f16(w->q.data, w->count, one);
-    else
-        w->limits->scale_bf16(w->q.data, w->count, one);
+    bench_convert(w->limits, w->q.dtype, w->q.data, w->count);
 }

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 enum { TRIALS = 3, TRIAL_STEPS = 8 };
 
@@ -32,13 +31,6 @@ typedef struct job {
 static int fail(const job *j, const pe_error *error)
 {
     return cli_fail(CLI_FAILED, "%s: %s", j->folder, error->message);
-}
-
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static int add_timing(job *j, const char *what, double multiple, int64_t tokens,
@@ -112,13 +104,13 @@ static pe_status trial_begin(trial *t, const job *j, int32_t multiple, pe_error 
 
 static pe_status trial_run(trial *t, pe_error *error)
 {
-    const double start = now();
+    const double start = lab_now();
     pe_status status = PE_OK;
     for (int i = 0; i < TRIAL_STEPS && status == PE_OK; i++) {
         lab_step step;
         status = lab_trainer_step(t->trainer, &step, error);
     }
-    const double seconds = now() - start;
+    const double seconds = lab_now() - start;
     t->seconds = t->seconds == 0 || seconds < t->seconds ? seconds : t->seconds;
     return status;
 }

@@ -24,12 +24,12 @@ typedef struct cli_lab_plan {
     int64_t eval_tokens;
     int64_t slide_tokens; /* 0: no sliding windows */
     int32_t threads;      /* for the record; env says what runs */
-    int32_t
-        is_asked; /* modes were named: each is read wherever it can be, and slides */
+    int32_t is_asked; /* modes were named: each is read where it can be, and slides */
 } cli_lab_plan;
 
-/* Tokens and threads are the caller's to set.  modes: a list with commas, NULL for those of the report; multiples: a list, NULL for
- * 1,2,4,8,16.  Says what is wrong and returns an exit code. */
+/* Tokens and threads are the caller's to set.  modes: a list with commas, NULL for those
+ * of the report; multiples: a list, NULL for 1,2,4,8,16.  Says what is wrong and returns an
+ * exit code. */
 int cli_lab_plan_make(cli_lab_plan *out, const lab_config *config, const char *modes,
                       const char *multiples);
 

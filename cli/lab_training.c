@@ -21,7 +21,6 @@
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct sitting {
@@ -34,13 +33,6 @@ typedef struct sitting {
     double start;  /* of this one, by the clock */
     lab_trainer *trainer;
 } sitting;
-
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ------------------------------------------------------------------ the folder --- */
 
@@ -255,7 +247,7 @@ static int save(sitting *s)
 {
     pe_error error;
     struct rusage usage;
-    s->record.seconds = s->before + now() - s->start;
+    s->record.seconds = s->before + lab_now() - s->start;
     s->record.threads = s->how->threads;
     s->record.memory = (int64_t)lab_trainer_memory(s->trainer);
     if (getrusage(RUSAGE_SELF, &usage) == 0)
@@ -304,7 +296,7 @@ static int train(sitting *s)
     lab_config_name(how->config, name, sizeof name);
     (void)snprintf(label, sizeof label, "%.12s", name);
     cli_stop_watch();
-    s->start = now();
+    s->start = lab_now();
     /* A folder that cannot be written to is better known now than later. */
     int code = s->state.step == 0 ? save(s) : CLI_DONE;
     cli_progress_start(&progress, label, s->state.config.steps);

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     GROUP_TOKENS = 1024, /* of one pass: what a core's second-level cache holds */
@@ -174,13 +173,6 @@ static pe_status run(job *j, int32_t num_workers, lab_eval *out, pe_error *error
     return average(j, out, error);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static pe_status check(job *j, pe_error *error)
 {
     const pe_status status = lab_mode_check(&j->spec->mode, j->spec->config, error);
@@ -199,7 +191,7 @@ pe_status lab_evaluate(const lab_eval_spec *spec, lab_eval *out, pe_error *error
     pe_status status = check(&j, error);
     if (status != PE_OK)
         return status;
-    const double start = now();
+    const double start = lab_now();
     const int32_t num_workers =
         spec->executor == NULL ? 1 : spec->executor->num_workers;
     j.workers = calloc((size_t)num_workers, sizeof *j.workers);
@@ -217,7 +209,7 @@ pe_status lab_evaluate(const lab_eval_spec *spec, lab_eval *out, pe_error *error
     }
     free(j.workers);
     free(j.sums);
-    out->seconds = now() - start;
+    out->seconds = lab_now() - start;
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * lab.c - errors, as the library words them, and work, as it spreads it
+ * lab.c - errors as the library words them, work as it spreads it, and time
  */
 #include "lab.h"
 
@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 pe_status lab_fail(pe_error *error, pe_status status, const char *format, ...)
 {
@@ -27,4 +28,11 @@ void lab_run(const pe_executor *executor, int64_t count, pe_work_fn work, void *
         executor->run(executor->ctx, count, 1, work, arg);
     else if (count > 0)
         work(arg, 0, 0, count);
+}
+
+double lab_now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }

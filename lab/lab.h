@@ -26,4 +26,6 @@ pe_status lab_fail(pe_error *error, pe_status status, const char *format, ...)
 /* Runs work over [0, count) in pieces of one; executor NULL, or without run: here. */
 void lab_run(const pe_executor *executor, int64_t count, pe_work_fn work, void *arg);
 
+double lab_now(void); /* seconds since some moment, by a clock that never goes back */
+
 #endif /* POSENC_LAB_H */
